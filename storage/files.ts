@@ -1,9 +1,9 @@
 /**
- * Files, as storage needs them: by Deno's own functions where there is Deno, and by `node:fs` in Node and Bun. Nothing is imported, so
- * a bundle for the browser needs no stand-in; there, a call that needs a file says that there are none.
+ * Files, as storage needs them: by `node:fs`, which Deno, Node and Bun have. Nothing is imported, so a bundle for the browser needs no
+ * stand-in; there, a call that needs a file says that there are none.
  *
- * Invariants: 1. `tryLock()` is true only for a file that no live process holds. `node:fs` has no locks, so there it is always false,
- * and files are named so that nobody takes them for abandoned ones ({@linkcode Files.hasLocks}).
+ * Invariants: 1. `tryLock()` is true only for a file that no live process holds. `node:fs` has no locks, so Deno opens files by its own
+ * functions. In Node and Bun it is always false, and files are named so that nobody takes them for abandoned ones ({@linkcode Files.hasLocks}).
  *
  * @module
  */
@@ -65,8 +65,8 @@ type Flags = "r" | "r+" | "a";
 export interface Found {
   /** Whether it is a file: no folder, link, pipe or device. */
   readonly isFile: boolean;
-  /** Who may read and write it; undefined where the system has no modes. */
-  readonly mode: number | undefined;
+  /** Who may read and write it. */
+  readonly mode: number;
   /** Where it leads to, if it is a link. */
   readonly link: string | undefined;
 }
@@ -153,16 +153,16 @@ export function filesOf(deno?: typeof Deno, process?: Process): Files | undefine
     process?.getBuiltinModule?.(name) as M | undefined;
   const path = builtin<NodePath>("node:path");
   const url = builtin<NodeUrl>("node:url");
-  if (path === undefined || url === undefined) return undefined;
-  const names = { path, fromUrl: (it: URL): string => url.fileURLToPath(it) };
-  if (deno !== undefined) return { ...names, ...filesOfDeno(deno) };
   const fs = builtin<NodeFs>("node:fs");
-  return fs === undefined ? undefined : { ...names, ...filesOfNode(fs) };
+  if (path === undefined || url === undefined || fs === undefined) return undefined;
+  const files = { path, fromUrl: (it: URL): string => url.fileURLToPath(it), ...filesOfNode(fs) };
+  return deno === undefined ? files : { ...files, ...openingOfDeno(deno) };
 }
 
-type Named = "path" | "fromUrl";
-
-function filesOfDeno(deno: typeof Deno): Omit<Files, Named> {
+/** What Deno has beyond `node:fs`: files with locks, and permissions that can be asked for. */
+function openingOfDeno(
+  deno: typeof Deno,
+): Pick<Files, "hasLocks" | "create" | "open" | "lacking" | "isRefusal"> {
   const opened = (file: Deno.FsFile): OpenFile => ({
     write: (bytes) => file.writeSync(bytes),
     read: (into) => file.readSync(into) ?? 0,
@@ -182,38 +182,18 @@ function filesOfDeno(deno: typeof Deno): Omit<Files, Named> {
     hasLocks: true,
     create: (path, mode = 0o666) =>
       opened(deno.openSync(path, { write: true, createNew: true, mode })),
-    makeFolder: (path) => deno.mkdirSync(path, { recursive: true }),
     open: (path, flags = "r") =>
       opened(deno.openSync(path, {
         read: flags !== "a",
         write: flags === "r+",
         append: flags === "a",
       })),
-    find: (path) => {
-      const { isFile, isSymlink, mode } = deno.lstatSync(path);
-      return foundAt(isFile, mode, isSymlink ? deno.readLinkSync(path) : undefined);
-    },
-    realPath: (path) => deno.realPathSync(path),
-    setMode: (path, mode) => deno.chmodSync(path, mode),
-    rename: (from, to) => deno.renameSync(from, to),
-    remove: (path) => deno.removeSync(path),
-    removeFolder: (path) => deno.removeSync(path),
-    removeLater: (path) => deno.remove(path),
-    list: (folder, kind = "files") =>
-      [...deno.readDirSync(folder)]
-        .filter(({ isFile, isDirectory }) => kind === "files" ? isFile : isDirectory)
-        .map(({ name }) => name),
     lacking: (path) =>
       (["write", "read"] as const).filter((name) =>
         deno.permissions.requestSync({ name, path }).state !== "granted"
       ),
     isRefusal: (error) => error instanceof deno.errors.NotCapable,
   };
-}
-
-/** Of a mode, only the bits that `setMode` takes. */
-function foundAt(isFile: boolean, mode: number | null, link: string | undefined): Found {
-  return { isFile, mode: mode === null ? undefined : mode & 0o7777, link };
 }
 
 /** What a call of `node:fs` comes to. */
@@ -223,7 +203,7 @@ function settled<T>(call: (done: (error: unknown, result: T) => void) => void): 
   );
 }
 
-function filesOfNode(fs: NodeFs): Omit<Files, Named> {
+function filesOfNode(fs: NodeFs): Omit<Files, "path" | "fromUrl"> {
   const opened = (file: number): OpenFile => ({
     write: (bytes) => fs.writeSync(file, bytes),
     read: (into) => fs.readSync(file, into),
@@ -247,7 +227,8 @@ function filesOfNode(fs: NodeFs): Omit<Files, Named> {
     find: (path) => {
       const found = fs.lstatSync(path);
       const link = found.isSymbolicLink() ? fs.readlinkSync(path) : undefined;
-      return foundAt(found.isFile(), found.mode, link);
+      // Of a mode, only the bits that `setMode` takes.
+      return { isFile: found.isFile(), mode: found.mode & 0o7777, link };
     },
     realPath: (path) => fs.realpathSync(path),
     setMode: (path, mode) => fs.chmodSync(path, mode),
