@@ -7,7 +7,7 @@
 import { ReplayError } from "../base/errors.ts";
 import { waitUntil } from "../base/waits.ts";
 import type { WaitOptions } from "../mod.ts";
-import { errorOfWait, Waits } from "./_waits.ts";
+import { Waits } from "./_waits.ts";
 
 /** Lets one call run at a time, in the order in which they were made. */
 export class Turns extends Waits {
@@ -27,27 +27,27 @@ export class Turns extends Waits {
   }
 
   /** Makes a call when its turn comes. All its parts, and the wait for its turn, have one deadline. */
-  override async run<T>(
+  override run<T>(
     operation: string,
     options: WaitOptions,
     call: (limits: WaitOptions) => Promise<T>,
   ): Promise<T> {
-    const limits = this.#untilDeadline(this.begin(operation, options));
-    const late = (): ReplayError => {
-      const words = `an earlier call of this writer was not done after ${options.timeoutMs} ms`;
-      return new ReplayError("timeout", `${operation}: ${words}`);
-    };
-    if (this.#isTaken) await waitUntil<void>(limits, (begin) => this.#line(begin), late);
-    this.#isTaken = true;
-    try {
-      return await call(limits);
-    } catch (error) {
-      throw errorOfWait(operation, options, error);
-    } finally {
-      const [next] = this.#queue;
-      if (next === undefined) this.#isTaken = false;
-      else next();
-    }
+    return super.run(operation, options, async (both) => {
+      const limits = this.#untilDeadline(both);
+      const late = (): ReplayError => {
+        const words = `an earlier call of this writer was not done after ${options.timeoutMs} ms`;
+        return new ReplayError("timeout", `${operation}: ${words}`);
+      };
+      if (this.#isTaken) await waitUntil<void>(limits, (begin) => this.#line(begin), late);
+      this.#isTaken = true;
+      try {
+        return await call(limits);
+      } finally {
+        const [next] = this.#queue;
+        if (next === undefined) this.#isTaken = false;
+        else next();
+      }
+    });
   }
 
   /** Makes the last call. While it runs, another one gets the same promise. After an error it may be made again. */

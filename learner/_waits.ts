@@ -43,22 +43,16 @@ export class Waits {
     options: WaitOptions,
     call: (limits: WaitOptions) => Promise<T>,
   ): Promise<T> {
-    const limits = this.begin(operation, options);
-    try {
-      return await call(limits);
-    } catch (error) {
-      throw errorOfWait(operation, options, error);
-    }
-  }
-
-  /** The limits of a call that begins. */
-  protected begin(operation: string, options: WaitOptions): WaitOptions {
     this.check(operation);
     checkWait(operation, options);
     const { signal, timeoutMs } = options;
     signal?.throwIfAborted();
     const both = this.signalOf(signal);
-    return timeoutMs === undefined ? { signal: both } : { signal: both, timeoutMs };
+    try {
+      return await call(timeoutMs === undefined ? { signal: both } : { signal: both, timeoutMs });
+    } catch (error) {
+      throw errorOfWait(operation, options, error);
+    }
   }
 
   /** Ends all waits. */
@@ -73,7 +67,7 @@ export class Waits {
 }
 
 /** An error as a caller gets it: where the call took too long, `timeout` names the operation, and the time that its caller gave. */
-export function errorOfWait(
+function errorOfWait(
   operation: string,
   { timeoutMs }: WaitOptions,
   error: unknown,

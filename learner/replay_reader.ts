@@ -6,7 +6,6 @@
 
 import { ReplayError } from "../base/errors.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { checkWait } from "../base/waits.ts";
 import type { Batch, ExperienceReplay, Selector } from "../mod.ts";
 import { coreOf } from "../replay/replay_view.ts";
 import type { StateLeaves } from "../schema/state.ts";
@@ -88,26 +87,16 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
 
   async getBatch(
     size: number,
-    options?: ReaderGetBatchOptions,
+    options: ReaderGetBatchOptions = {},
   ): Promise<TransitionBatch<S>> {
     const where = "getBatch()";
-    this.#waits.check(where);
-    if (options !== undefined) {
-      checkOptions(where, options, SAMPLE);
-      checkWait(where, options);
-      options.signal?.throwIfAborted();
-    }
-    const beta = options?.beta ?? 1;
-    try {
-      return this.#draw(size, beta);
-    } catch (error) {
-      if (!isPassing(error)) throw error;
-    }
+    checkOptions(where, options, SAMPLE);
+    const { beta = 1, ...wait } = options;
     const draw = (): TransitionBatch<S> => this.#draw(size, beta);
     return await this.#waits.run(
       where,
-      options ?? {},
-      (wait) => this.#replay.whenReady(draw, wait),
+      wait,
+      (limits) => this.#replay.whenReady(draw, limits),
     );
   }
 

@@ -18,7 +18,7 @@ import type {
 } from "../../selectors/composed_selector.ts";
 import { NativeSelector } from "../../selectors/native_selector.ts";
 import type { PickSelector } from "../../selectors/pick_selector.ts";
-import { isServing } from "../rules/serving.ts";
+import { serving } from "../rules/serving.ts";
 import type { PickView } from "./pick_view.ts";
 import type { Selector } from "./selector.ts";
 
@@ -77,8 +77,8 @@ export function checkPlans(
 ): void {
   const customs = plans.flatMap((plan) => plan.kind === "custom" ? [plan.rule] : []);
   for (const [k, rule] of customs.entries()) {
-    if (!isServing(rule) && customs.indexOf(rule) === k) continue;
-    const whose = !isServing(rule) || servesHere(rule) ? "this" : "another";
+    if (!serving.has(rule) && customs.indexOf(rule) === k) continue;
+    const whose = !serving.has(rule) || servesHere(rule) ? "this" : "another";
     throw new TypeError(
       `${OPERATION}: the object ${rule.name} serves a selector of ${whose} replay already; make another`,
     );

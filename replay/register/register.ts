@@ -30,7 +30,7 @@ import { ignoreErrors } from "../../storage/file.ts";
 import type { ReplayCore } from "../core.ts";
 import { ComposedEntry } from "../rules/composed_entry.ts";
 import { CustomSelector, type CustomSelectors } from "../rules/custom_selectors.ts";
-import { beginServing, endServing } from "../rules/serving.ts";
+import { serving } from "../rules/serving.ts";
 import { makePickView, makeSelector } from "./make.ts";
 import { checkShareCount, notSharable } from "./sharable.ts";
 import {
@@ -184,14 +184,14 @@ export class Register {
         if (each.kind !== "custom") continue;
         const custom = new CustomSelector(each.rule, core.seed, entries.length + k);
         added.set(each, custom);
-        beginServing(each.rule);
+        serving.add(each.rule);
         customs.add(core.id, view, custom, this.pickCount(view));
       }
       return this.#addPlanned(plan, view, added);
     } catch (error) {
       for (const custom of added.values()) {
         customs.remove(view, custom);
-        endServing(custom.rule);
+        serving.delete(custom.rule);
       }
       throw error;
     }

@@ -5,19 +5,5 @@
  * @module
  */
 
-const serving = new WeakSet<object>();
-
-/** Whether an object serves a replay. */
-export function isServing(rule: object): boolean {
-  return serving.has(rule);
-}
-
-/** Takes note that an object serves a replay from now on. */
-export function beginServing(rule: object): void {
-  serving.add(rule);
-}
-
-/** Takes back what was noted, for an object that was not added after all. */
-export function endServing(rule: object): void {
-  serving.delete(rule);
-}
+/** The objects that serve a replay. */
+export const serving: WeakSet<object> = new WeakSet();

@@ -7,7 +7,7 @@
 import type { ReplayCore } from "../core.ts";
 import { CustomSelectors } from "./custom_selectors.ts";
 import { ExternalEviction } from "./external_eviction.ts";
-import { beginServing, isServing } from "./serving.ts";
+import { serving } from "./serving.ts";
 
 /** Serves your own rules of one replay. */
 export class UserRules {
@@ -25,12 +25,12 @@ export class UserRules {
     const { kernel, config: { eviction } } = core;
     this.selectors = new CustomSelectors(kernel);
     if ("native" in eviction) return;
-    if (isServing(eviction)) {
+    if (serving.has(eviction)) {
       throw new TypeError(
         `ExperienceReplay.create(): eviction: the object ${eviction.name} serves another replay already; make another`,
       );
     }
-    beginServing(eviction);
+    serving.add(eviction);
     this.eviction = new ExternalEviction(core, eviction);
   }
 }
