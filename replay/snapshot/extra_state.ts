@@ -134,13 +134,9 @@ export class ExtraState {
   /** The numbers of a cursor, without the episodes and records that the replay has no more. */
   #stillStored([drained = 0, lost = 0, ...pairs]: Float64Array, id: number): Float64Array {
     const handles = Float64Array.from(pairs.filter((_, k) => k % 2 === 0));
-    const { states, ends } = this.#foundCounts(handles, id);
-    const nextStates = this.#reader.knownNextStates("unserialize()", handles, id);
+    const most = this.#mostDrained(handles, id);
     const stored = [...handles].flatMap((handle, k) => {
-      if (states[k] === EXRP_EPISODE_EVICTED) return [];
-      const isWaiting = states[k] === EXRP_EPISODE_OPEN && nextStates[k] === 0;
-      const most = (ends[k] as number) - (isWaiting ? 1 : 0);
-      const count = Math.min(pairs[2 * k + 1] as number, most);
+      const count = Math.min(pairs[2 * k + 1] as number, most[k] as number);
       return count < 1 ? [] : [handle, count];
     });
     return Float64Array.of(drained, lost, ...stored);
@@ -156,16 +152,12 @@ export class ExtraState {
     }
     const handles = Float64Array.from(pairs.filter((_, k) => k % 2 === 0));
     const counts = pairs.filter((_, k) => k % 2 === 1);
-    const found = this.#foundCounts(handles, id);
-    const nextStates = this.#reader.knownNextStates("unserialize()", handles, id);
+    const most = this.#mostDrained(handles, id);
     let before = -1;
     let sum = 0;
     for (const [k, handle] of handles.entries()) {
       const count = counts[k] as number;
-      // The newest record of an open episode can be drained only if its next state is known.
-      const isWaiting = found.states[k] === EXRP_EPISODE_OPEN && nextStates[k] === 0;
-      const most = (found.ends[k] as number) - (isWaiting ? 1 : 0);
-      if (!(isCount(count) && count >= 1 && count <= most && handle > before)) {
+      if (!(isCount(count) && count >= 1 && count <= (most[k] as number) && handle > before)) {
         throw corrupt(
           `its extra state says that ${count} records of episode ${handle} were drained`,
         );
@@ -188,12 +180,15 @@ export class ExtraState {
     };
   }
 
-  #foundCounts(
-    handles: Float64Array<ArrayBuffer>,
-    id: number,
-  ): ReturnType<RecordReader["counts"]> {
+  /** Up to which position each episode can have been drained; 0 if it is gone. */
+  #mostDrained(handles: Float64Array<ArrayBuffer>, id: number): readonly number[] {
     try {
-      return this.#reader.counts("unserialize()", handles, id);
+      const { states, ends } = this.#reader.counts("unserialize()", handles, id);
+      const nextStates = this.#reader.knownNextStates("unserialize()", handles, id);
+      // The newest record of an open episode can be drained only if its next state is known.
+      const isWaiting = (k: number): boolean =>
+        states[k] === EXRP_EPISODE_OPEN && nextStates[k] === 0;
+      return Array.from(ends, (end, k) => end - Number(isWaiting(k)));
     } catch (cause) {
       throw corrupt("its extra state names an episode that was never begun", cause);
     }
