@@ -44,9 +44,7 @@ class ScoreTournament {
   static constexpr uint32_t none = 0xffffffffu;
 
   /// For some of `picks`: for those that were never drawn, if `isForNew`.
-  ScoreTournament(const ReservedArray<UcbPick>& picks, double c, bool isForNew) : picks_(picks), c_(c), isForNew_(isForNew) {
-    for (uint32_t n = 1; n < slopeCount; ++n) slopes_[n] = c / __builtin_sqrt(n);
-  }
+  ScoreTournament(const ReservedArray<UcbPick>& picks, double c, bool isForNew) : picks_(picks), c_(c), isForNew_(isForNew) {}
 
   bool create(uint32_t countMax) {
     countMax_ = countMax;
@@ -121,7 +119,6 @@ class ScoreTournament {
  private:
   static constexpr double changed = -1.0;
   static constexpr double never = std::numeric_limits<double>::infinity();
-  static constexpr uint32_t slopeCount = 256;
   static constexpr double rounding = 64.0 * 0x1p-53;  // 64 roundings are more than happen
 
   // Node 1 is the root, 2k and 2k + 1 are below k, and leafCount_ + index is a leaf, which is not stored.
@@ -130,7 +127,7 @@ class ScoreTournament {
     const uint32_t index = node - leafCount_;
     return index < count_ && (!isForNew_ || picks_[index].n == 0) ? index : none;
   }
-  double slopeOf(uint32_t n) const { return n < slopeCount ? slopes_[n] : c_ / __builtin_sqrt(n); }
+  double slopeOf(uint32_t n) const { return c_ / __builtin_sqrt(n); }
   double limitOf(uint32_t node) const { return node < leafCount_ ? limits_[node] : never; }
 
   /// The rule itself: whether pick a comes before pick b.
@@ -180,7 +177,6 @@ class ScoreTournament {
   const ReservedArray<UcbPick>& picks_;
   const double c_;
   const bool isForNew_;
-  double slopes_[slopeCount] = {};   // of small n
   ReservedArray<double> limits_;     // by node
   ReservedArray<uint32_t> winners_;  // by node
   uint32_t countMax_ = 0;
