@@ -297,10 +297,7 @@ function leavesOf(entry: SelectorEntry): readonly SelectorEntry[] {
   return entry.composed === undefined ? [entry] : entry.composed.parts.flatMap(leavesOf);
 }
 
-/**
- * Refuses arrays of different lengths, and too many picks; `batch` has the picks if they are those of one. No picks at all are fine, if the arrays are
- * what they say.
- */
+/** Refuses arrays of different lengths, and too many picks; `batch` has the picks if they are those of one. */
 function checkCounts(
   operation: string,
   { episodes, positions, count }: Picks,
@@ -310,6 +307,18 @@ function checkCounts(
   const places = lengthOf(positions);
   const values = priorities === undefined ? count : lengthOf(priorities);
   if (places === count && values === count && count <= abi.EXRP_LIMIT_BATCH && count > 0) return;
+  refuseCounts(operation, { episodes, positions, count }, priorities, batch);
+}
+
+/** Throws where {@linkcode checkCounts} refuses. No picks at all are fine, if the arrays are what they say. */
+function refuseCounts(
+  operation: string,
+  { episodes, positions, count }: Picks,
+  priorities?: Floats,
+  batch?: OwnedBatch,
+): void {
+  const places = lengthOf(positions);
+  const values = priorities === undefined ? count : lengthOf(priorities);
   checkHonest(`${operation}: pickEpisode`, episodes);
   checkHonest(`${operation}: pickPosition`, positions);
   checkHonest(`${operation}: priority`, priorities);
