@@ -108,17 +108,9 @@ export function mapColumns(
   size: number,
   map: (column: EpisodeArray) => EpisodeArray,
 ): EpisodeColumns {
-  const mapped = <A extends EpisodeArray>(column: A): A => map(column) as A;
-  return {
-    size,
-    handle: mapped(columns.handle),
-    length: mapped(columns.length),
-    firstPosition: mapped(columns.firstPosition),
-    tag: mapped(columns.tag),
-    end: mapped(columns.end),
-    age: mapped(columns.age),
-    ...(columns.return === undefined ? {} : { return: mapped(columns.return) }),
-  };
+  const { size: _, ...arrays } = columns;
+  const mapped = Object.entries<EpisodeArray>(arrays).map(([name, of]) => [name, map(of)]);
+  return { size, ...Object.fromEntries(mapped) };
 }
 
 /** An {@linkcode EpisodeFilter} that asks for returns. */
