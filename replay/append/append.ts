@@ -164,16 +164,22 @@ async function appendFile(core: ReplayCore, target: Target, path: string): Promi
     }
     core.checkUsable(APPEND);
     let handle = target.newEpisode({ tag: episode.tag });
-    for (let at = episode.first; at <= episode.count;) {
-      const { records, steps, finalState } = await rows.next(episode, at);
-      const truncated = episode.state === abi.EXRP_EPISODE_TRUNCATED;
-      const end = finalState === undefined ? {} : { finalState, truncated };
-      if (records > 0) handle = target.recordMany(handle, { ...steps, ...end } as never);
-      else target.endEpisode(handle, end as never);
-      at += records + (finalState === undefined ? 0 : 1);
-      recordCount += records;
-      await turn();
-      core.checkUsable(APPEND);
+    try {
+      for (let at = episode.first; at <= episode.count;) {
+        const { records, steps, finalState } = await rows.next(episode, at);
+        const truncated = episode.state === abi.EXRP_EPISODE_TRUNCATED;
+        const end = finalState === undefined ? {} : { finalState, truncated };
+        if (records > 0) handle = target.recordMany(handle, { ...steps, ...end } as never);
+        else target.endEpisode(handle, end as never);
+        at += records + (finalState === undefined ? 0 : 1);
+        recordCount += records;
+        await turn();
+        core.checkUsable(APPEND);
+      }
+    } catch (error) {
+      // Episodes come whole.
+      if (!core.isDisposed) target.evict(handle);
+      throw error;
     }
   }
   return { episodeCount: ended.length, recordCount, openCount: episodes.length - ended.length };

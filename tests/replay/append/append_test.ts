@@ -230,3 +230,22 @@ Deno.test("a rate limiter that holds records back ends it between two calls", ()
     await assertReplayRejects(target.append(file), "rate-limiter");
     assertEquals(endedOf(target as never).length, 2);
   }));
+
+Deno.test("regression: of an episode in a file that is held back halfway, nothing stays", () =>
+  withFolder(async (folder) => {
+    const file = `${folder}/a.exrp`;
+    const options = { capacity: 1000, state: float32(1024) };
+    using source = await ExperienceReplay.create(options);
+    const steps = {
+      state: new Float32Array(700 * 1024),
+      action: new Int32Array(700),
+      reward: new Float32Array(700),
+      finalState: new Float32Array(1024),
+    };
+    source.recordMany(source.newEpisode(), steps);
+    await source.serialize(file);
+    // A frame of the file has at most 1 MiB: some 250 records.
+    using target = await ExperienceReplay.create({ ...options, rateLimiter: queue(400) });
+    await assertReplayRejects(target.append(file), "rate-limiter");
+    assertEquals([target.recordCount, target.episodeCount], [0, 0]);
+  }));
