@@ -14,6 +14,7 @@
 import { reasonOf, ReplayError } from "../base/errors.ts";
 import { builtinModule } from "../base/platform.ts";
 import { type DiskFile, type DiskFolder, FRESH, systemError } from "./disk.ts";
+import { segmentFile } from "./status_errors.ts";
 
 /** What is used of `FileSystemSyncAccessHandle`. */
 interface Handle {
@@ -53,10 +54,6 @@ const LOCK_TRY_MS = 50;
 
 /** The end of a file that is being moved: behind its bytes and its new name are their lengths, a sum of all before, and this. */
 const MOVE = 0x45564f4d;
-
-function segmentName(segment: number): string {
-  return `log-${String(segment).padStart(8, "0")}.exrp`;
-}
 
 function segmentOf(name: string): number {
   return Number(SEGMENT.exec(name)?.[1] ?? 0);
@@ -261,7 +258,7 @@ export class BrowserFolder implements DiskFolder {
 
   filesAhead(): number {
     let count = 0;
-    for (let segment = this.#last() + 1; this.#handles.has(segmentName(segment)); segment++) {
+    for (let segment = this.#last() + 1; this.#handles.has(segmentFile(segment)); segment++) {
       count += 1;
     }
     return count;
@@ -322,7 +319,7 @@ export class BrowserFolder implements DiskFolder {
       await this.#directory.removeEntry(name);
     }
     for (let k = 1; k <= AHEAD; k++) {
-      const name = segmentName(this.#last() + k);
+      const name = segmentFile(this.#last() + k);
       if (this.#handles.has(name)) continue;
       const handle = await openHandle(this.#directory, name);
       if (this.#isEnded) {
