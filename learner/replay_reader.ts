@@ -6,6 +6,7 @@
 
 import { ReplayError } from "../base/errors.ts";
 import { checkOptions } from "../base/option_names.ts";
+import { checkWait } from "../base/waits.ts";
 import type { Batch, ExperienceReplay, Selector } from "../mod.ts";
 import { coreOf } from "../replay/replay_view.ts";
 import type { StateLeaves } from "../schema/state.ts";
@@ -87,16 +88,26 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
 
   async getBatch(
     size: number,
-    options: ReaderGetBatchOptions = {},
+    options?: ReaderGetBatchOptions,
   ): Promise<TransitionBatch<S>> {
     const where = "getBatch()";
-    checkOptions(where, options, SAMPLE);
-    const { beta = 1, ...wait } = options;
+    this.#waits.check(where);
+    if (options !== undefined) {
+      checkOptions(where, options, SAMPLE);
+      checkWait(where, options);
+      options.signal?.throwIfAborted();
+    }
+    const beta = options?.beta ?? 1;
+    try {
+      return this.#draw(size, beta);
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+    }
     const draw = (): TransitionBatch<S> => this.#draw(size, beta);
     return await this.#waits.run(
       where,
-      wait,
-      (limits) => this.#replay.whenReady(draw, limits),
+      options ?? {},
+      (wait) => this.#replay.whenReady(draw, wait),
     );
   }
 

@@ -173,8 +173,30 @@ export class Recorder {
   /** Writes one step as `step()` of an environment gives it. */
   recordStep(episode: number, step: LooseStep): number {
     const operation = "recordStep()";
-    checkOptions(operation, step, STEP_PARTS, FLAG_HINTS);
-    const { state, action, reward, terminated, truncated, nextState, extras, priority, tag } = step;
+    if (typeof step !== "object" || step === null) checkOptions(operation, step, STEP_PARTS);
+    try {
+      return this.#recordStep(operation, episode, step);
+    } catch (error) {
+      // A part that is missing may be there under a misspelt name.
+      checkOptions(operation, step, STEP_PARTS, FLAG_HINTS);
+      throw error;
+    }
+  }
+
+  #recordStep(operation: string, episode: number, step: LooseStep): number {
+    const { state, action, reward, terminated, truncated, nextState, extras, priority } = step;
+    // To count the parts is a third of the cost of comparing their names. Where one is too many, its name is looked for.
+    let known = 5;
+    if (truncated !== undefined) known++;
+    if (extras !== undefined) known++;
+    if (priority !== undefined) known++;
+    for (const _part in step) known--;
+    let tag: unknown;
+    // An object of a class may have parts that the loop does not see, so its count says nothing.
+    if (known !== 0 || step.constructor !== Object) {
+      tag = step.tag;
+      checkOptions(operation, step, STEP_PARTS, FLAG_HINTS);
+    }
     const turn = this.#writeRow(operation, episode, state, action, reward);
     const isTerminated = checkFlag("recordStep(): terminated", terminated);
     const isTruncated = truncated !== undefined &&
