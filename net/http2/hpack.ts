@@ -5,6 +5,8 @@
  * offered, and short blocks that unfold to much. The decoder returns a fault for the first four. A `HeaderList` keeps nothing above its
  * limit, so the last one costs time in proportion to the block only.
  *
+ * Calls of one method mostly have the same headers. So the decoder keeps the last list, and the same block costs a comparison.
+ *
  * @module
  */
 import { type HeaderField, HeaderList, makeField } from "./header_fields.ts";
@@ -33,6 +35,9 @@ const staticTable = staticFields.map(([name, value]) => makeField(name, value));
 /** The table size that a decoder has at first, and that we keep. */
 export const tableSizeAtFirst = 4096;
 
+/** The longest block whose list is kept. */
+const keptBlockMax = 256;
+
 /** The largest integer that is read: more than any length or index that can be right. */
 const integerMax = 1 << 24;
 
@@ -51,6 +56,9 @@ export class HpackDecoder {
   #sizeMax = tableSizeAtFirst;
   #scratch = new Uint8Array(512);
   #at = 0;
+  /** The list of `#block`, as long as the dynamic table is what it was then. Nobody changes it. */
+  #list: HeaderList | undefined;
+  #block = new Uint8Array(0);
 
   /** A decoder of lists up to a size, counted as RFC 9113 does. */
   constructor(listSizeMax: number) {
@@ -69,7 +77,9 @@ export class HpackDecoder {
 
   /** Decodes the block `bytes[from..to)`. */
   decode(bytes: Uint8Array, from: number, to: number): HeaderList | HpackFault {
+    if (this.#list !== undefined && isSame(this.#block, bytes, from, to)) return this.#list;
     const list = new HeaderList(this.#listSizeMax);
+    this.#list = list;
     this.#at = from;
     try {
       for (let isFirst = true; this.#at < to;) {
@@ -80,8 +90,11 @@ export class HpackDecoder {
         } else if (isFirst) this.#resize(this.#integer(bytes, to, 5));
         else throw new HpackFault("a change of the table's size stands after a field");
       }
+      if (to - from > keptBlockMax) this.#list = undefined;
+      else if (this.#list !== undefined) this.#block = bytes.slice(from, to);
       return list;
     } catch (fault) {
+      this.#list = undefined;
       if (fault instanceof HpackFault) return fault;
       throw fault;
     }
@@ -141,6 +154,7 @@ export class HpackDecoder {
 
   /** Puts a field into the dynamic table (section 4.4). One that is too large empties the table. */
   #add(field: HeaderField): void {
+    this.#list = undefined;
     this.#evict(this.#sizeMax - field.size);
     if (field.size > this.#sizeMax) return;
     this.#added.push(field);
@@ -156,9 +170,19 @@ export class HpackDecoder {
     if (size > tableSizeAtFirst) {
       throw new HpackFault(`a table of ${size} bytes, where ${tableSizeAtFirst} are allowed`);
     }
+    this.#list = undefined;
     this.#sizeMax = size;
     this.#evict(size);
   }
+}
+
+function isSame(block: Uint8Array, bytes: Uint8Array, from: number, to: number): boolean {
+  if (block.length !== to - from) return false;
+  // The path and the metadata come last, and differ first.
+  for (let k = block.length - 1; k >= 0; k--) {
+    if (block[k] !== bytes[from + k]) return false;
+  }
+  return true;
 }
 
 /** Makes a text whose letters are the bytes. */

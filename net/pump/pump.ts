@@ -269,7 +269,9 @@ class Link {
   #first: Uint8Array | undefined = none;
   #answer: Uint8Array<ArrayBuffer> | undefined;
   #connection: ServerConnection | undefined;
+  /** Whether output is being written, or will be in this turn; and whether that has not begun yet. */
   #isWriting = false;
+  #isPlanned = false;
   #isClosed = false;
   /** Resolves what waits until the output in progress is written. */
   #onWritten: (() => void) | undefined;
@@ -377,6 +379,8 @@ class Link {
       else this.#connection.receive(bytes);
       pump.options.afterRead?.();
       if (this.#isOver) this.#flush();
+      // The client waits for its answer: it goes before all else.
+      this.#beginWrite();
       // A PING of an idle connection is followed by no call.
       if (this.#connection?.idleMs === 0) this.#pollPeriod = pump.poll.note(this.#pollPeriod);
       // While the client does not read, nothing is read from it.
@@ -409,12 +413,19 @@ class Link {
     if (this.#isWriting) await new Promise<void>((resolve) => this.#onWritten = resolve);
   }
 
-  /** Writes all there is from the end of this turn on, so that many messages make one output. */
+  /** Writes all there is once what came was taken in, so that many messages make one output. That is at the end of this turn at the latest. */
   #flush(): void {
     if (this.#isWriting || this.#isClosed) return;
     this.#isWriting = true;
+    this.#isPlanned = true;
     this.#writtenAt = this.#pump.ms;
-    queueMicrotask(() => this.#write().catch((error) => this.#fail(error)));
+    queueMicrotask(() => this.#beginWrite());
+  }
+
+  #beginWrite(): void {
+    if (!this.#isPlanned) return;
+    this.#isPlanned = false;
+    this.#write().catch((error) => this.#fail(error));
   }
 
   async #write(): Promise<void> {
