@@ -69,8 +69,8 @@ export class Service implements CallOwner, Health {
   readonly #tables: Tables;
   readonly #checkpointer: Checkpointer | undefined;
   readonly #onError: (error: unknown) => void;
-  /** The calls that are open, and those that have news. */
-  readonly #calls = new Set<MethodCall>();
+  /** The open calls that are streams, as all others end by themselves; and the calls that have news. */
+  readonly #streams = new Set<MethodCall>();
   #touched = new Set<MethodCall>();
   #isLossTold = false;
   #isSending = false;
@@ -128,13 +128,13 @@ export class Service implements CallOwner, Health {
   /** Ends all calls that would never end by themselves, and refuses new ones. Inserts go on until `endInserts()`. */
   stop(): void {
     this.isServing = false;
-    for (const call of this.#calls) call.stop();
+    for (const call of this.#streams) call.stop();
   }
 
   /** Ends the inserts of which everything is confirmed, or with `all` every one. Returns how many are left. */
   endInserts(all: boolean): number {
     let left = 0;
-    for (const call of this.#calls) {
+    for (const call of this.#streams) {
       if (!(call instanceof InsertCall)) continue;
       if (all || call.isQuiet) call.finish(Status.unavailable, stoppingWords);
       else left++;
@@ -156,7 +156,7 @@ export class Service implements CallOwner, Health {
 
   /** @inheritDoc */
   ended(call: MethodCall, status: number): void {
-    this.#calls.delete(call);
+    this.#streams.delete(call);
     const { method } = call;
     const key = `${method} ${status}`;
     const count = (this.#ended.get(key)?.count ?? 0) + 1;
@@ -188,17 +188,21 @@ export class Service implements CallOwner, Health {
         if (!this.isServing) return void call.finish(Status.unavailable, stoppingWords);
         const { lost } = this;
         if (lost !== undefined) return void call.finish(Status.failedPrecondition, lost);
-        const begun = begin(call);
-        this.#calls.add(begun);
-        return begun;
+        return begin(call);
       });
     };
+    const stream = (service: string, method: string, begin: (call: GrpcCall) => MethodCall): void =>
+      add(service, method, (call) => {
+        const begun = begin(call);
+        this.#streams.add(begun);
+        return begun;
+      });
     const unary = (method: string, answer: Answer, service: string = reverb): void =>
       add(service, method, (call) => new UnaryCall(method, call, this, answer));
-    add(reverb, "InsertStream", (call) => new InsertCall(call, this));
-    add(reverb, "SampleStream", (call) => new SampleCall(call, this));
+    stream(reverb, "InsertStream", (call) => new InsertCall(call, this));
+    stream(reverb, "SampleStream", (call) => new SampleCall(call, this));
     unary("Check", (message) => healthAnswer(message, this, false), HealthService.typeName);
-    add(HealthService.typeName, "Watch", (call) => new HealthWatch(call, this, this));
+    stream(HealthService.typeName, "Watch", (call) => new HealthWatch(call, this, this));
     unary("MutatePriorities", (message) => {
       namingTable(
         () => this.kernelTables.mutate(message),

@@ -56,7 +56,7 @@ export class HpackDecoder {
   #sizeMax = tableSizeAtFirst;
   #scratch = new Uint8Array(512);
   #at = 0;
-  /** The list of `#block`, as long as the dynamic table is what it was then. Nobody changes it. */
+  /** The list of `#block`, the last one, unless the dynamic table has changed since. Nobody changes a list. */
   #list: HeaderList | undefined;
   #block = new Uint8Array(0);
 

@@ -27,8 +27,8 @@ export const timeoutWords =
 
 /** Room for a message of samples. One sample that is larger gets as much as it needs. */
 const messageBytes = 1 << 17;
-/** Room for a message of one sample, before its size is known. */
-const messageBytesOfOne = 1 << 14;
+/** The same for a message of one sample, until one needs more. */
+const firstBytesOfOne = 1 << 14;
 /** The kernel counts samples in 32 bits; more are asked for in parts. */
 const askMax = 1 << 30;
 /** A request for all samples or none may have so many at most: the kernel holds them until all are drawn. A larger one is served as any other. */
@@ -53,7 +53,8 @@ export class SampleCall extends MethodCall {
   #sampler: Sampler | undefined;
   /** Samples of the first request that the sampler was asked for and did not give yet. */
   #wanted = 0;
-  #room = messageBytesOfOne;
+  #room = 0;
+  #roomOfOne = firstBytesOfOne;
   #isHalfClosed = false;
   /** Stops the timer, where one runs. */
   #stop: (() => void) | undefined;
@@ -109,7 +110,7 @@ export class SampleCall extends MethodCall {
         sampler.ask(count, request.how);
         request.left -= count;
         this.#wanted = count;
-        this.#room = count === 1 ? messageBytesOfOne : messageBytes;
+        this.#room = count === 1 ? this.#roomOfOne : messageBytes;
       }
       // The client or the socket is behind. It goes on when the stream drains.
       if (this.call.isFull()) {
@@ -134,6 +135,7 @@ export class SampleCall extends MethodCall {
       }
       if (sampler.needed <= this.#room) return false;
       this.#room = sampler.needed;
+      this.#roomOfOne = Math.min(sampler.needed, messageBytes);
     }
   }
 

@@ -1,5 +1,5 @@
 /** HPACK: the examples of RFC 7541, appendix C, then what is hostile. */
-import { assert, assertEquals } from "../../_assert.ts";
+import { assert, assertEquals, assertStrictEquals } from "../../_assert.ts";
 import type { HeaderList } from "../../../net/http2/header_fields.ts";
 import { encodeHeaders, HpackDecoder, HpackFault } from "../../../net/http2/hpack.ts";
 import { codeLengths, decodeHuffman } from "../../../net/http2/huffman.ts";
@@ -233,6 +233,27 @@ Deno.test("a change of the table's size drops fields, and comes at a block's beg
   assertEquals(decoder.tableCount, 2);
   assertEquals(fieldsOf(decoder, "20 3fe11f 82"), [[":method", "GET"]]);
   assertEquals(decoder.tableCount, 0);
+});
+
+Deno.test("a block that comes again is the same list until the table changes, by a field, a size or a fault", () => {
+  const decoder = new HpackDecoder(16384);
+  const both = "82 be";
+  fieldsOf(decoder, "400161 0162");
+  const first = decode(decoder, both);
+  assertEquals(fieldsOf(decoder, both), [[":method", "GET"], ["a", "b"]]);
+  assertStrictEquals(decode(decoder, both), first);
+  assertEquals(fieldsOf(decoder, "83 be"), [[":method", "POST"], ["a", "b"]]);
+  assertEquals(fieldsOf(decoder, both), [[":method", "GET"], ["a", "b"]]);
+  // A block that changes the table is another one each time.
+  for (const [count, size] of [[2, 68], [3, 102]]) {
+    assertEquals(fieldsOf(decoder, "400163 0164 82"), [["c", "d"], [":method", "GET"]]);
+    assertEquals([decoder.tableCount, decoder.tableSize], [count, size]);
+  }
+  assertEquals(fieldsOf(decoder, both), [[":method", "GET"], ["c", "d"]]);
+  assert(decode(decoder, "400165 0166 80") instanceof HpackFault);
+  assertEquals(fieldsOf(decoder, both), [[":method", "GET"], ["e", "f"]]);
+  fieldsOf(decoder, "20 82");
+  assert(decode(decoder, both) instanceof HpackFault);
 });
 
 Deno.test("a short block that unfolds to much keeps nothing above the limit", () => {
