@@ -65,23 +65,22 @@ void Recording::rowLayout(double* offsets) const {
 }
 
 /// Flags, priorities, tags, columns, and final states at the end, of which only as many have to be there as are read.
-Recording::StepsLayout Recording::layoutSteps(uint32_t count) const {
-  StepsLayout layout;
-  layout.flags = 0;
-  layout.priorities = padded(count);
-  layout.tags = layout.priorities + uint64_t{count} * sizeof(double);
-  uint64_t offset = layout.tags + padded(uint64_t{count} * sizeof(int32_t));
+void Recording::layoutSteps(uint32_t count, StepsLayout* layout) const {
+  layout->flags = 0;
+  layout->priorities = padded(count);
+  layout->tags = layout->priorities + uint64_t{count} * sizeof(double);
+  uint64_t offset = layout->tags + padded(uint64_t{count} * sizeof(int32_t));
   for (uint32_t index = 0; index < replay_.book().store().columnCount(); ++index) {
-    layout.columns[index] = offset;
+    layout->columns[index] = offset;
     offset += padded(uint64_t{count} * replay_.book().store().column(index).bytes);
   }
-  layout.finalStates = offset;
-  return layout;
+  layout->finalStates = offset;
 }
 
 Status Recording::stepsLayout(uint32_t count, double* offsets) const {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
-  const StepsLayout layout = layoutSteps(count);
+  StepsLayout layout;
+  layoutSteps(count, &layout);
   offsets[EXRP_STEPS_FLAGS] = static_cast<double>(layout.flags);
   offsets[EXRP_STEPS_FINAL_STATE] = static_cast<double>(layout.finalStates);
   offsets[EXRP_STEPS_PRIORITY] = static_cast<double>(layout.priorities);
@@ -167,7 +166,7 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
 Status Recording::openSteps(const uint8_t* bytes, double bytesCount, uint32_t count, uint32_t flags, uint32_t known, uint32_t first, Steps* steps) {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   if ((flags & ~known) != 0) return fail(Status::argument, 6, flags);
-  steps->layout = layoutSteps(count);
+  layoutSteps(count, &steps->layout);
   steps->bytes = bytes;
   steps->bytesCount = bytesCount;
   steps->flags = bytes + steps->layout.flags;

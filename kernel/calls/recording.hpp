@@ -72,7 +72,7 @@ class Recording {
     StateRef finalState(uint32_t number) const { return {bytes, finalStates, number}; }
   };
 
-  StepsLayout layoutSteps(uint32_t count) const;
+  void layoutSteps(uint32_t count, StepsLayout* layout) const;
   /// What the flags of many steps of many episodes ask for.
   struct RunNeeds {
     uint32_t endsBefore = 0;    // final states before the first step

@@ -95,6 +95,15 @@ void EpisodeBook::seal(uint32_t block, bool packs) {
   if (packs) pack(block);
 }
 
+void EpisodeBook::packRows(uint32_t block) {
+  const BlockRows rows = rowsOf(block);
+  // Where there is none, the next record that needs a block says so.
+  if (store_.isBounded()) [[unlikely]] (void)store_.source()->makeRoom(store_.packed().pieceBytes());
+  if (rows.count == 0) return;
+  store_.packed().pack(block, rows.first + rows.count);
+  listeners_.forEach([&](auto& each) { each.packed(*this, block); });
+}
+
 /// Notes the births of an episode's next `count` records, all in one block, and that it holds records.
 void EpisodeBook::noteBirths(uint32_t episode, uint32_t count) {
   const Episode& entry = episodes_[episode];

@@ -105,14 +105,9 @@ class EpisodeBook final : public StoredEpisodes {
   void addBlock(uint32_t episode);
   void dropFirstBlock(uint32_t episode);
   void pack(uint32_t block) {
-    if (store_.packed().count() == 0) return;
-    const BlockRows rows = rowsOf(block);
-    // Where there is none, the next record that needs a block says so.
-    if (store_.isBounded()) [[unlikely]] (void)store_.source()->makeRoom(store_.packed().pieceBytes());
-    if (rows.count == 0) return;
-    store_.packed().pack(block, rows.first + rows.count);
-    listeners_.forEach([&](auto& each) { each.packed(*this, block); });
+    if (store_.packed().count() > 0) packRows(block);
   }
+  void packRows(uint32_t block);
   void seal(uint32_t block, bool packs = true);
   void noteBirths(uint32_t episode, uint32_t count);
   void noteEnd(uint32_t episode, uint16_t state, uint32_t openCount);

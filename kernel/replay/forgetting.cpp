@@ -2,17 +2,6 @@
 
 namespace exrp {
 
-uint32_t Forgetting::recordsAlike(uint32_t episode, uint32_t count) const {
-  const Store& store = book_.store();
-  if (store.kept().count() > 0) return 0;
-  const uint32_t position = book_.episodes()[episode].count;
-  uint64_t alike = store.blockLength() - 1 - store.within(position);
-  const uint64_t limits[] = {count, uint64_t{segmentLength_} - 1 - position, bytes().recordMax() - book_.recordCount() - 1,
-                             ages().recordsLeft(book_.recordedCount()) - 1};
-  for (const uint64_t limit : limits) alike = limit < alike ? limit : alike;
-  return static_cast<uint32_t>(alike);
-}
-
 Status Forgetting::makeRoom(uint32_t blockCount, uint32_t recordCount, uint64_t besideBytes) {
   const Store& store = book_.store();
   while (true) {

@@ -31,7 +31,16 @@ class Forgetting {
     return flags == 0 && blocksNeeded(episode, flags) == 0 && hasBytesForOne(episode) && !ages().isDue(book_.recordedCount());
   }
   /// How many of `count` records that follow the next one go where it goes: into its block, with nothing to make room for or to cut.
-  uint32_t recordsAlike(uint32_t episode, uint32_t count) const;
+  uint32_t recordsAlike(uint32_t episode, uint32_t count) const {
+    const Store& store = book_.store();
+    if (store.kept().count() > 0) return 0;
+    const uint32_t position = book_.episodes()[episode].count;
+    uint64_t alike = store.blockLength() - 1 - store.within(position);
+    const uint64_t limits[] = {count, uint64_t{segmentLength_} - 1 - position, bytes().recordMax() - book_.recordCount() - 1,
+                               ages().recordsLeft(book_.recordedCount()) - 1};
+    for (const uint64_t limit : limits) alike = limit < alike ? limit : alike;
+    return static_cast<uint32_t>(alike);
+  }
 
   /// Evicts what has to go for a record. Where `episode` was gone or had to go, a new one begins, of the same tag.
   Status makeRoomForRecord(double handle, uint32_t flags, uint32_t* episode) {

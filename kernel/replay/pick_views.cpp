@@ -202,10 +202,10 @@ void PickViews::pushTo(PickIndex& picks, const StoredEpisodes& stored, uint32_t 
   }
   // A block at a time, where every record begins a pick.
   const bool inRuns = stride == 1 && valid - position > 1;
+  const uint32_t last = store.ordinalOf(stored.stateRows(entry) - 1);  // that of the last block
   for (uint32_t run = stride; position < valid; position += run) {
     // The last blocks are at hand, as picks become valid near the end; further back, the index finds them.
     const uint32_t ordinal = store.ordinalOf(position);
-    const uint32_t last = store.head(entry.lastBlock).ordinal();
     const uint32_t block = last == ordinal       ? entry.lastBlock
                            : last == ordinal + 1 ? store.block(entry.lastBlock).previous
                                                  : stored.blocks().find(store, entry.handle, ordinal);

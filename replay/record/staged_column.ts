@@ -9,10 +9,22 @@
 import { checkNumbers, isNumbers, show } from "../../base/checks.ts";
 import { numberOf } from "../../base/inspect.ts";
 import { bufferOf, byteOffsetOf, countOf, kindOf, lengthOf } from "../../base/typed_arrays.ts";
-import { type AnyColumnArray, type DType, type NamedColumn, viewOf } from "../../schema/columns.ts";
+import {
+  type AnyColumnArray,
+  type DType,
+  DTYPES,
+  type NamedColumn,
+  viewOf,
+  VIEWS,
+} from "../../schema/columns.ts";
 
 /** For one step, `set` is faster than a loop for this many elements or more. */
 const SET_COUNT_MIN = 48;
+
+/** The kind of array that has the values of each dtype as they are stored. */
+const KINDS: Readonly<Partial<Record<DType, string>>> = Object.fromEntries(
+  DTYPES.map((dtype) => [dtype, VIEWS[dtype]?.name]),
+);
 
 const INTEGER_RANGE: Readonly<Partial<Record<DType, readonly [number, number]>>> = {
   uint8: [0, 255],
@@ -237,6 +249,11 @@ function numbersOf(
 /** How many steps the values of a column belong to. */
 export function countSteps(operation: string, named: NamedColumn, value: unknown): number {
   const { name, column } = named;
+  // An array of the column's own kind is taken by its memory, as write() does.
+  if (kindOf(value) === KINDS[column.dtype]) {
+    const count = lengthOf(value as AnyColumnArray) / column.elementCount;
+    if (Number.isInteger(count) && count > 0) return count;
+  }
   const values = numbersOf(operation, named, value, false);
   const length = countOf(values);
   const count = length / column.elementCount;

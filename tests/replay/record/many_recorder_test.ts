@@ -241,3 +241,19 @@ Deno.test("recordMany() and recordBatch() say that values come flat", async () =
     flat,
   );
 });
+
+Deno.test("recordMany() and recordFlat() take arrays of a column's own kind by their memory, whatever they say their length is", async () => {
+  const lying = <T extends object>(array: T): T =>
+    Object.defineProperty(array, "length", { value: 1000 });
+  using replay = await ExperienceReplay.create({ capacity: 10, state: float32(2) });
+  const steps = () => ({
+    state: lying(Float32Array.of(1, 2, 3, 4)),
+    action: lying(Int32Array.of(5, 6)),
+    reward: lying(Float32Array.of(7, 8)),
+  });
+  const episode = replay.recordMany(replay.newEpisode(), steps());
+  assertEquals(replay.recordFlat(episode, steps()).recordCount, 2);
+  const { state, reward } = replay.episodeRecords(episode);
+  assertEquals([...state], [1, 2, 3, 4, 1, 2, 3, 4]);
+  assertEquals([...reward], [7, 8, 7, 8]);
+});
