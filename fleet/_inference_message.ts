@@ -12,11 +12,10 @@ import type { TransitionColumns } from "../learner/types.ts";
 import { type AnyColumnArray, type NamedColumn, viewOf } from "../schema/columns.ts";
 import { checkColumns, type NamedColumns } from "../schema/record_columns.ts";
 import { checkOptions } from "../base/option_names.ts";
+import { f64, MessageLayout, u32, whole } from "../shards/message_layout.ts";
 
 /** "EXI1", as the first four bytes. */
 const MAGIC = 0x31495845;
-const HEAD_BYTES = 40;
-const SERVER_AT = 36;
 
 /** How an episode goes on after a step: a byte for each environment. */
 export const GOES_ON = 0;
@@ -25,8 +24,8 @@ export const TRUNCATED = 2;
 
 /** What the head of a request says. */
 export interface RequestHead {
-  /** Two random words that no other actor has. */
-  readonly actor: readonly [number, number];
+  /** A random number that no other actor has. */
+  readonly actor: number;
   /** The number of the request, from 0. */
   readonly number: number;
   /** The random word of the server that it is meant for; 0 where any may answer. */
@@ -68,6 +67,17 @@ export interface InferenceReply {
 const RESET = 1;
 const END = 2;
 
+/** What comes before the arrays of a request. */
+interface RequestFields extends Omit<RequestHead, "isReset" | "isEnd"> {
+  readonly fingerprint: number;
+  readonly endedCount: number;
+  readonly flags: number;
+}
+const REQUEST: MessageLayout<RequestFields> = new MessageLayout(MAGIC, {
+  ...{ fingerprint: u32, actor: whole, number: whole, environments: u32 },
+  ...{ endedCount: u32, flags: u32, server: u32 },
+});
+
 /** Which columns the messages have, and where. */
 export class InferenceLayout {
   readonly named: NamedColumns;
@@ -98,16 +108,16 @@ export class InferenceLayout {
 
   /** The bytes of a request, of which `endedCount` episodes ended. */
   bytesOf({ environments, isReset, isEnd }: RequestHead, endedCount: number): number {
-    if (isEnd) return HEAD_BYTES;
+    if (isEnd) return REQUEST.bytes;
     const states = this.#stateBytes(environments);
-    if (isReset) return HEAD_BYTES + states;
+    if (isReset) return REQUEST.bytes + states;
     const outcome = aligned(this.reward, environments) + alignUp(environments);
-    return HEAD_BYTES + states + outcome + this.#stateBytes(endedCount);
+    return REQUEST.bytes + states + outcome + this.#stateBytes(endedCount);
   }
 
   /** The parts of a request that lies in a buffer from its beginning. What it does not have is empty. */
   partsIn(buffer: ArrayBuffer, head: RequestHead, endedCount: number): InferenceRequest {
-    let at = HEAD_BYTES;
+    let at = REQUEST.bytes;
     const count = head.isEnd ? 0 : head.environments;
     const stepped = head.isReset ? 0 : count;
     const next = ({ column }: NamedColumn, rows: number): AnyColumnArray => {
@@ -124,44 +134,29 @@ export class InferenceLayout {
   }
 
   /** Writes the head of a request. */
-  writeHead(buffer: ArrayBuffer, head: RequestHead, endedCount: number): void {
-    const view = new DataView(buffer);
-    view.setUint32(0, MAGIC, true);
-    view.setUint32(4, this.fingerprint, true);
-    view.setUint32(8, head.actor[0], true);
-    view.setUint32(12, head.actor[1], true);
-    view.setFloat64(16, head.number, true);
-    view.setUint32(24, head.environments, true);
-    view.setUint32(28, endedCount, true);
-    view.setUint32(32, (head.isReset ? RESET : 0) | (head.isEnd ? END : 0), true);
-    view.setUint32(SERVER_AT, head.server, true);
+  writeHead(
+    buffer: ArrayBuffer,
+    { isReset, isEnd, ...head }: RequestHead,
+    endedCount: number,
+  ): void {
+    const flags = (isReset ? RESET : 0) | (isEnd ? END : 0);
+    const { fingerprint } = this;
+    REQUEST.set(new Uint8Array(buffer), { ...head, fingerprint, endedCount, flags });
   }
 
   /** Takes a request apart, in memory of its own. Throws an `Error` that says what is wrong with it. */
   decode(message: Uint8Array, environmentsMax: number): InferenceRequest {
-    if (message.length < HEAD_BYTES) throw new Error("the message is no request");
-    const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
-    if (view.getUint32(0, true) !== MAGIC) throw new Error("the message is no request");
-    if (view.getUint32(4, true) !== this.fingerprint) {
+    const read = REQUEST.read(message);
+    if (read === undefined) throw new Error("the message is no request");
+    const { body: _, fingerprint, flags, endedCount, ...numbers } = read;
+    if (fingerprint !== this.fingerprint) {
       throw new Error(`the actor has other columns; those of the server are ${this.text}`);
     }
-    const flags = view.getUint32(32, true);
-    const head = {
-      actor: [view.getUint32(8, true), view.getUint32(12, true)] as const,
-      number: view.getFloat64(16, true),
-      server: view.getUint32(SERVER_AT, true),
-      environments: view.getUint32(24, true),
-      isReset: (flags & RESET) !== 0,
-      isEnd: (flags & END) !== 0,
-    };
+    const head = { ...numbers, isReset: (flags & RESET) !== 0, isEnd: (flags & END) !== 0 };
     const { environments } = head;
     if (environments < 1 || environments > environmentsMax) {
       throw new Error(`an actor has 1 to ${environmentsMax} environments, got ${environments}`);
     }
-    if (!Number.isSafeInteger(head.number)) {
-      throw new Error(`the message has the number ${head.number}`);
-    }
-    const endedCount = view.getUint32(28, true);
     const bytes = this.bytesOf(head, endedCount);
     if (endedCount > environments || message.length !== bytes) {
       throw new Error(`the message must have ${bytes} bytes, got ${message.length}`);
@@ -195,52 +190,42 @@ function aligned({ column }: Pick<NamedColumn, "column">, rows: number): number 
 /** What the head of an answer says. */
 type ReplyHead = Pick<InferenceReply, "number" | "server"> & { readonly isNew?: boolean };
 
-const REPLY_BYTES = 24;
 const NEW = 1;
 const ERROR = 2;
+const REPLY = new MessageLayout(MAGIC, { flags: u32, number: f64, server: u32 });
 
 /** The actions of a request. */
 export function encodeActions(
   { number, server, isNew = false }: ReplyHead,
   actions: Uint8Array = new Uint8Array(0),
 ): Uint8Array<ArrayBuffer> {
-  const message = new Uint8Array(REPLY_BYTES + actions.length);
-  const view = new DataView(message.buffer);
-  view.setUint32(0, MAGIC, true);
-  view.setUint32(4, isNew ? NEW : 0, true);
-  view.setFloat64(8, number, true);
-  view.setUint32(16, server, true);
-  message.set(actions, REPLY_BYTES);
-  return message;
+  return REPLY.write({ flags: isNew ? NEW : 0, number, server }, actions);
 }
 
 /** Why a request gets no actions. */
-export function encodeError(head: ReplyHead, reason: string): Uint8Array<ArrayBuffer> {
-  const message = encodeActions(head, new TextEncoder().encode(reason));
-  new DataView(message.buffer).setUint32(4, ERROR, true);
-  return message;
+export function encodeError(
+  { number, server }: ReplyHead,
+  reason: string,
+): Uint8Array<ArrayBuffer> {
+  return REPLY.write({ flags: ERROR, number, server }, new TextEncoder().encode(reason));
 }
 
 /** Lets any server answer a request. */
 export function meanAnyServer(message: Uint8Array): Uint8Array {
   const copy = new Uint8Array(message);
-  new DataView(copy.buffer).setUint32(SERVER_AT, 0, true);
+  REQUEST.set(copy, { server: 0 });
   return copy;
 }
 
 /** An answer; undefined if it is none. */
 export function decodeReply(message: Uint8Array): InferenceReply | undefined {
-  if (message.length < REPLY_BYTES) return undefined;
-  const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
-  if (view.getUint32(0, true) !== MAGIC) return undefined;
-  const flags = view.getUint32(4, true);
-  const rest = message.subarray(REPLY_BYTES);
+  const reply = REPLY.read(message);
+  if (reply === undefined) return undefined;
+  const { flags, number, server, body } = reply;
   const isError = (flags & ERROR) !== 0;
   return {
-    number: view.getFloat64(8, true),
-    server: view.getUint32(16, true),
-    isNew: (flags & NEW) !== 0,
-    actions: isError ? rest.subarray(0, 0) : rest,
-    error: isError ? new TextDecoder().decode(rest) : undefined,
+    ...{ number, server, isNew: (flags & NEW) !== 0 },
+    actions: isError ? body.subarray(0, 0) : body,
+    error: isError ? new TextDecoder().decode(body) : undefined,
   };
 }

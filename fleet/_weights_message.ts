@@ -8,11 +8,10 @@
 
 import type { BroadcastArray, BroadcastArrays } from "../actors/broadcast.ts";
 import { viewOf, VIEWS } from "../schema/columns.ts";
+import { f64, MessageLayout, u32, whole } from "../shards/message_layout.ts";
 
 /** "EXW1", as the first four bytes. */
 const MAGIC = 0x31575845;
-const HEAD_BYTES = 48;
-const ASK_BYTES = 24;
 /** The index of a message without a chunk. */
 const NO_CHUNK = 2 ** 32 - 1;
 
@@ -52,46 +51,27 @@ export interface WeightsDescription {
   readonly arrays: readonly BroadcastArray[];
 }
 
+const WEIGHTS: MessageLayout<WeightsHead & { readonly chunk: number }> = new MessageLayout(MAGIC, {
+  ...{ chunk: u32, version: whole, sender: u32, bytes: u32, chunkBytes: u32 },
+  ...{ checksum: u32, layout: u32, began: f64 },
+});
+
 /** A message with a chunk, or with no bytes. */
 export function encodeWeights(head: WeightsHead, chunk: Uint8Array): Uint8Array<ArrayBuffer> {
-  const message = new Uint8Array(HEAD_BYTES + chunk.length);
-  const view = new DataView(message.buffer);
-  view.setUint32(0, MAGIC, true);
-  view.setUint32(4, head.chunk ?? NO_CHUNK, true);
-  view.setFloat64(8, head.version, true);
-  view.setUint32(16, head.sender, true);
-  view.setUint32(20, head.bytes, true);
-  view.setUint32(24, head.chunkBytes, true);
-  view.setUint32(28, head.checksum, true);
-  view.setUint32(32, head.layout, true);
-  view.setFloat64(40, head.began, true);
-  message.set(chunk, HEAD_BYTES);
-  return message;
+  return WEIGHTS.write({ ...head, chunk: head.chunk ?? NO_CHUNK }, chunk);
 }
 
 /** The head of a message and its chunk; undefined if it is none of ours, or its parts contradict each other. */
 export function decodeWeights(
   message: Uint8Array,
 ): { readonly head: WeightsHead; readonly chunk: Uint8Array } | undefined {
-  if (message.length < HEAD_BYTES) return undefined;
-  const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
-  if (view.getUint32(0, true) !== MAGIC) return undefined;
-  const index = view.getUint32(4, true);
-  const head = {
-    sender: view.getUint32(16, true),
-    version: view.getFloat64(8, true),
-    bytes: view.getUint32(20, true),
-    chunkBytes: view.getUint32(24, true),
-    checksum: view.getUint32(28, true),
-    layout: view.getUint32(32, true),
-    began: view.getFloat64(40, true),
-    chunk: index === NO_CHUNK ? undefined : index,
-  };
-  const chunk = message.subarray(HEAD_BYTES);
-  const isWhole = Number.isSafeInteger(head.version) && head.version >= 1 && head.chunkBytes >= 1 &&
-    Number.isFinite(head.began);
-  if (!isWhole || chunk.length !== lengthOfChunk(head, head.chunk)) return undefined;
-  return { head, chunk };
+  const read = WEIGHTS.read(message);
+  if (read === undefined) return undefined;
+  const { body: chunk, ...head } = read;
+  const index = head.chunk === NO_CHUNK ? undefined : head.chunk;
+  const isWhole = head.version >= 1 && head.chunkBytes >= 1 && Number.isFinite(head.began);
+  if (!isWhole || chunk.length !== lengthOfChunk(head, index)) return undefined;
+  return { head: { ...head, chunk: index }, chunk };
 }
 
 /** How many chunks a version has. */
@@ -109,32 +89,12 @@ function lengthOfChunk(head: WeightsHead, chunk: number | undefined): number {
 }
 
 /** What a receiver asks for: a chunk of a version. Without bytes, a request asks for the description. */
-export function encodeAsk(
-  { sender, version }: Pick<WeightsHead, "sender" | "version">,
-  chunk: number,
-): Uint8Array<ArrayBuffer> {
-  const message = new Uint8Array(ASK_BYTES);
-  const view = new DataView(message.buffer);
-  view.setUint32(0, MAGIC, true);
-  view.setUint32(4, chunk, true);
-  view.setFloat64(8, version, true);
-  view.setUint32(16, sender, true);
-  return message;
+export interface Ask extends Pick<WeightsHead, "sender" | "version"> {
+  readonly chunk: number;
 }
-
-/** What was asked for; undefined if it is no request for a chunk. */
-export function decodeAsk(
-  message: Uint8Array,
-): { readonly sender: number; readonly version: number; readonly chunk: number } | undefined {
-  if (message.length !== ASK_BYTES) return undefined;
-  const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
-  if (view.getUint32(0, true) !== MAGIC) return undefined;
-  return {
-    sender: view.getUint32(16, true),
-    version: view.getFloat64(8, true),
-    chunk: view.getUint32(4, true),
-  };
-}
+export const ASK: MessageLayout<Ask> = new MessageLayout(MAGIC, {
+  ...{ chunk: u32, version: f64, sender: u32 },
+});
 
 /** The bytes that a description is sent as. */
 export function encodeDescription(description: WeightsDescription): Uint8Array<ArrayBuffer> {

@@ -153,7 +153,7 @@ class Client<State extends StateColumns, Action extends Column, Reward extends C
   readonly #name: string;
   readonly #layout: InferenceLayout;
   readonly #retryMs: number;
-  readonly #actor = [randomWord(), randomWord()] as const;
+  readonly #actor = randomWord() * 2 ** 21 + randomWord() % 2 ** 21;
   readonly #end = new AbortController();
   readonly #operation = { name: RESET };
   readonly #state: readonly StagedColumn[];

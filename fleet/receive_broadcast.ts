@@ -24,11 +24,11 @@ import { checksum } from "../storage/frames.ts";
 import { checkName } from "./_names.ts";
 import {
   arraysIn,
+  ASK,
   bytesOfArrays,
   chunkCount,
   decodeDescription,
   decodeWeights,
-  encodeAsk,
   layoutText,
   type WeightsHead,
 } from "./_weights_message.ts";
@@ -360,7 +360,7 @@ class Receiving<A extends BroadcastArrays> {
 
   /** Asks which version is the newest. The answer is a heartbeat. */
   async #askForNewest(sender: number): Promise<void> {
-    await this.#request(encodeAsk({ sender, version: 0 }, 0)).catch(() => {}); // the next heartbeat says it, too
+    await this.#request(ASK.write({ sender, version: 0, chunk: 0 })).catch(() => {}); // the next heartbeat says it, too
   }
 
   /** Asks for the chunks that are missing. If no answer comes, a later heartbeat begins anew. */
@@ -377,7 +377,7 @@ class Receiving<A extends BroadcastArrays> {
         if (head === undefined || this.#end.signal.aborted || round !== this.#round) return;
         const wanted = [...this.#has.keys()].filter((chunk) => this.#has[chunk] === 0);
         const some = wanted.slice(0, WINDOW);
-        await Promise.all(some.map((chunk) => this.#request(encodeAsk(head, chunk))));
+        await Promise.all(some.map((chunk) => this.#request(ASK.write({ ...head, chunk }))));
         if (this.#head !== head) before = Infinity;
       }
     } catch {

@@ -23,10 +23,10 @@ import { checksum } from "../storage/frames.ts";
 import { checkName, randomWord } from "./_names.ts";
 import {
   arraysIn,
+  ASK,
   bytesOfArrays,
   CHUNK_BYTES,
   chunkCount,
-  decodeAsk,
   encodeDescription,
   encodeWeights,
   layoutText,
@@ -299,7 +299,7 @@ export class BroadcastSender implements AsyncDisposable {
       this.#say(reply, encodeDescription({ sender, began, arrays }));
       return;
     }
-    const asked = decodeAsk(data);
+    const asked = ASK.read(data);
     if (asked === undefined || asked.sender !== this.#head.sender) return;
     const { version, chunk } = asked;
     const isHere = version === this.version && chunk < chunkCount(this.#head);

@@ -156,7 +156,7 @@ interface ServerNeeds extends BatchNeeds {
 
 /** An actor, and the request that it waits for. */
 interface Actor {
-  readonly key: string;
+  readonly key: number;
   readonly environments: ActorEnvironments;
   /** The number of its latest request, and where the answer goes. */
   number: number;
@@ -191,7 +191,7 @@ interface Actor {
 export class InferenceServer implements AsyncDisposable {
   readonly #connection: Connection;
   readonly #needs: ServerNeeds;
-  readonly #actors = new Map<string, Actor>();
+  readonly #actors = new Map<number, Actor>();
   readonly #batch: BatchMemory;
   readonly #subscription: ConnectionSubscription;
   readonly #sweeping: ReturnType<typeof setInterval>;
@@ -335,15 +335,14 @@ export class InferenceServer implements AsyncDisposable {
       this.#send(reply, this.#refusal(0, reasonOf(error)));
       return;
     }
-    const key = request.actor.join();
-    const actor = this.#actors.get(key);
+    const actor = this.#actors.get(request.actor);
     if (request.server !== 0 && request.server !== this.#word) {
       // Another server of this name answered it, and has its environments now.
       const isOver = actor?.answer !== undefined && request.number > actor.number;
       if (isOver) this.#drop(actor);
       return;
     }
-    if (actor === undefined) this.#meet(key, request, reply);
+    if (actor === undefined) this.#meet(request, reply);
     else this.#hear(actor, request, reply);
   }
 
@@ -381,8 +380,8 @@ export class InferenceServer implements AsyncDisposable {
   }
 
   /** The first request of an actor. In the middle of an episode, another one begins: what was before is not known. */
-  #meet(key: string, request: InferenceRequest, reply: string): void {
-    const { number, environments: count } = request;
+  #meet(request: InferenceRequest, reply: string): void {
+    const { actor: key, number, environments: count } = request;
     if (request.isEnd) {
       this.#send(reply, encodeActions({ number, server: this.#word }));
       return;

@@ -5,9 +5,9 @@
  * @module
  */
 
-import { toHex } from "../base/bytes.ts";
 import { ReplayError } from "../base/errors.ts";
-import { idBytes, Reader, Writer } from "./_message_bytes.ts";
+import { readAs } from "./_message_bytes.ts";
+import { hexName, MessageLayout, u32, whole } from "./message_layout.ts";
 
 /** One actor's connection to the shard. */
 export interface ActorEntry {
@@ -27,12 +27,17 @@ export interface ActorEntry {
   refused: { readonly number: number; readonly text: string } | undefined;
 }
 
-const VERSION = 2;
+const VERSION = 3;
+
 /** The most open episodes of one actor, and the most actors: nobody who sends may fill the memory of the shard. */
 export const STREAMS_MAX = 65_536;
 export const ACTORS_MAX = 65_536;
-/** The bytes of an entry without its streams and its text. */
-const ENTRY_BYTES = 48;
+/** All entries. Behind the head of each are the reason of a refusal, and its streams. */
+const LEDGER = new MessageLayout(undefined, { version: u32, count: u32 });
+const ENTRY = new MessageLayout(undefined, {
+  ...{ id: hexName, last: whole, refused: whole, streamCount: u32, textBytes: u32 },
+});
+const STREAM = new MessageLayout(undefined, { handle: whole, stream: u32 });
 
 /** The actors of one shard. */
 export class Ledger {
@@ -94,51 +99,42 @@ export class Ledger {
 
   /** All entries as bytes. */
   save(): Uint8Array<ArrayBuffer> {
-    if (this.#bytes !== undefined) return this.#bytes;
-    let size = 8;
-    const entries = Array.from(this.#actors.values(), (entry) => {
-      const text = new TextEncoder().encode(entry.refused?.text ?? "");
-      size += ENTRY_BYTES + text.length + 16 * entry.streams.size;
-      return { ...entry, text };
-    });
-    const writer = new Writer(size).u32(VERSION).u32(entries.length);
-    for (const { id, last, streams, refused, text } of entries) {
-      writer.put(idBytes(id)).f64(last).u32(streams.size).u32(0);
-      writer.f64(refused?.number ?? 0).u32(text.length).u32(0).put(text);
-      for (const [stream, handle] of streams) writer.u32(stream).u32(0).f64(handle);
-    }
-    return this.#bytes = writer.bytes;
+    return this.#bytes ??= LEDGER.write(
+      { version: VERSION, count: this.#actors.size },
+      ...Array.from(this.#actors.values(), ({ id, last, refused, streams }) => {
+        const text = new TextEncoder().encode(refused?.text ?? "");
+        const numbers = { refused: refused?.number ?? 0, streamCount: streams.size };
+        return ENTRY.write(
+          { id, last, ...numbers, textBytes: text.length },
+          text,
+          ...Array.from(streams, ([stream, handle]) => STREAM.write({ stream, handle })),
+        );
+      }),
+    );
   }
 
   /** Takes over what was saved. */
   load(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
-    const reader = new Reader(bytes);
-    const version = reader.u32();
-    if (version !== 1 && version !== VERSION) {
+    const { version, count, body } = readAs("ledger", LEDGER, bytes);
+    if (version !== VERSION) {
       throw new ReplayError(
         "log-mismatch",
-        `serveShard(): a newer library kept what this folder says of its actors (version ${version})`,
+        `serveShard(): another library kept what this folder says of its actors (version ${version})`,
       );
     }
-    for (let count = reader.u32(); count > 0; count--) {
-      const entry = this.entry(toHex(reader.bytes(16)));
-      entry.last = reader.whole("a number of a chunk");
-      const streams = reader.u32();
-      reader.u32();
-      if (version > 1) {
-        const number = reader.whole("a number of a chunk");
-        const textBytes = reader.u32();
-        reader.u32();
-        const text = new TextDecoder().decode(reader.bytes(textBytes));
-        if (number > 0) entry.refused = { number, text };
-      }
-      for (let k = 0; k < streams; k++) {
-        const stream = reader.u32();
-        reader.u32();
-        const handle = reader.whole("a handle");
-        // Version 1 let actors have more. The episodes of the others stay as they are.
-        if (entry.streams.size < STREAMS_MAX) entry.streams.set(stream, handle);
+    let left = body;
+    for (let k = 0; k < count; k++) {
+      const { body, id, last, refused, streamCount, textBytes } = readAs("actor", ENTRY, left);
+      const entry = this.entry(id);
+      entry.last = last;
+      const text = new TextDecoder().decode(body.subarray(0, textBytes));
+      if (refused > 0) entry.refused = { number: refused, text };
+      left = body.subarray(textBytes);
+      for (let at = 0; at < streamCount; at++) {
+        const { body, stream, handle } = readAs("stream", STREAM, left);
+        entry.streams.set(stream, handle);
+        left = body;
       }
     }
   }

@@ -11,8 +11,8 @@ import { lengthOf } from "../base/typed_arrays.ts";
 import * as abi from "../ffi/symbols.ts";
 import type { KernelSymbols } from "../ffi/symbols.ts";
 import type { ReplayCore } from "../replay/core.ts";
-import { idBytes, MAGIC, Reader, refused, Writer } from "./_message_bytes.ts";
-import { toHex } from "../base/bytes.ts";
+import { readAs, refused } from "./_message_bytes.ts";
+import { hexName, i32, MessageLayout, u32, whole } from "./message_layout.ts";
 
 /** What a call does. */
 export const CALL = {
@@ -34,16 +34,6 @@ export const CALL = {
 
 /** The payload is packed. */
 const PACKED = 0x100;
-
-/** The bytes before the calls of a chunk, and before the payload of a call. */
-export const CHUNK_HEAD = 48;
-const CALL_HEAD = 24;
-
-/** Where in a chunk its actor, its number, and the round of its sending are. */
-const ACTOR_AT = 8;
-const NUMBER_AT = 24;
-const SUM_AT = 36;
-const ROUND_AT = 40;
 
 /** Columns of more bytes are packed. */
 const WIDE_BYTES = 128;
@@ -70,32 +60,47 @@ export interface Call {
   readonly tag: number;
   readonly payload: Uint8Array;
 }
+type CallHead = Omit<Call, "payload"> & { readonly bytes: number };
+const CALL_HEAD: MessageLayout<CallHead> = new MessageLayout(undefined, {
+  ...{ kind: u32, flags: u32, count: u32, stream: u32, tag: i32, bytes: u32 },
+});
 
-/** A chunk, of which the checksum was right. */
-export interface Chunk {
+/** What stands before the calls of a chunk. */
+interface ChunkHead {
+  /** The checksum of the columns. */
+  readonly schema: number;
   readonly actor: string;
   readonly number: number;
+  readonly callCount: number;
+  /** CRC-32C of all calls. */
+  readonly sum: number;
   /** How often its sender has begun to send anew. */
   readonly round: number;
+}
+const HEAD: MessageLayout<ChunkHead> = new MessageLayout(0x314b4358, {
+  ...{ schema: u32, actor: hexName, number: whole, callCount: u32, sum: u32, round: u32 },
+});
+/** The bytes before the calls of a chunk. */
+export const CHUNK_HEAD: number = HEAD.bytes;
+
+/** A chunk, of which the checksum was right. */
+export interface Chunk extends Pick<ChunkHead, "actor" | "number" | "round"> {
   readonly calls: readonly Call[];
   /** Records of all calls. */
   readonly recordCount: number;
 }
 
-function padded(bytes: number): number {
-  return bytes + (8 - bytes % 8) % 8;
-}
-
-/** The bytes of a call as it stands in a chunk. */
+/** The bytes of a call as it stands in a chunk: to a multiple of 8. */
 export function callBytes(payload: number): number {
-  return CALL_HEAD + padded(payload);
+  return CALL_HEAD.bytes + 8 * Math.ceil(payload / 8);
 }
 
 /** Writes a call; returns its bytes. */
-export function writeCall({ kind, flags, count, stream, tag, payload }: Call): Uint8Array {
-  return new Writer(callBytes(payload.length))
-    .u32(kind).u32(flags).u32(count).u32(stream).i32(tag).u32(payload.length)
-    .put(payload).bytes;
+export function writeCall({ payload, ...head }: Call): Uint8Array {
+  const call = new Uint8Array(callBytes(payload.length));
+  CALL_HEAD.set(call, { ...head, bytes: payload.length });
+  call.set(payload, CALL_HEAD.bytes);
+  return call;
 }
 
 /** Puts a chunk together. */
@@ -106,62 +111,49 @@ export function writeChunk(
   number: number,
   calls: readonly Uint8Array[],
 ): Uint8Array<ArrayBuffer> {
-  const size = calls.reduce((sum, { length }) => sum + length, 0);
-  const whole = new Writer(CHUNK_HEAD + size)
-    .u32(MAGIC.chunk).u32(schema).put(idBytes(actor)).f64(number).u32(calls.length).u32(0)
-    .u32(0).u32(0);
-  for (const call of calls) whole.put(call);
-  const body = whole.bytes.subarray(CHUNK_HEAD);
-  new DataView(whole.bytes.buffer).setUint32(SUM_AT, symbols.exrp_checksum(0, body, size), true);
-  return whole.bytes;
+  const head = { schema, actor, number, callCount: calls.length, sum: 0, round: 0 };
+  const chunk = HEAD.write(head, ...calls);
+  const body = chunk.subarray(CHUNK_HEAD);
+  changeChunk(chunk, { sum: symbols.exrp_checksum(0, body, body.length) });
+  return chunk;
 }
 
-/** Says in a chunk which round of sending this is. */
-export function setRound(chunk: Uint8Array<ArrayBuffer>, round: number): void {
-  new DataView(chunk.buffer).setUint32(ROUND_AT, round, true);
-}
-
-/** Gives a chunk another actor and number. */
-export function renameChunk(chunk: Uint8Array<ArrayBuffer>, actor: string, number: number): void {
-  chunk.set(idBytes(actor), ACTOR_AT);
-  new DataView(chunk.buffer).setFloat64(NUMBER_AT, number, true);
+/** Changes what stands before the calls of a chunk. */
+export function changeChunk(
+  chunk: Uint8Array,
+  values: Partial<ChunkHead>,
+): void {
+  HEAD.set(chunk, values);
 }
 
 /** Reads a chunk, and checks what can be checked before the first call is made. */
 export function readChunk(symbols: KernelSymbols, schema: number, data: Uint8Array): Chunk {
-  const reader = new Reader(data);
-  reader.magic("chunk");
-  if (reader.u32() !== schema) throw refused("its rows are of another schema");
-  const actor = toHex(reader.bytes(16));
-  const number = reader.whole("its number");
-  const callCount = reader.u32();
-  const sum = reader.u32();
-  const round = reader.u32();
-  reader.u32();
+  const { body, callCount, sum, ...head } = readAs("chunk", HEAD, data);
+  const { actor, number, round } = head;
+  if (head.schema !== schema) throw refused("its rows are of another schema");
   if (number === 0) throw refused("it has no number");
-  if (callCount > reader.left / CALL_HEAD) throw refused(`it names ${callCount} calls`);
   // The kernel reads numbers where they belong in memory.
-  const body = reader.copy(reader.left);
-  if (symbols.exrp_checksum(0, body, body.length) >>> 0 !== sum) {
+  let rest = new Uint8Array(body);
+  if (symbols.exrp_checksum(0, rest, rest.length) >>> 0 !== sum) {
     throw refused("its checksum is wrong");
   }
-  const rest = new Reader(body);
   const calls: Call[] = [];
   let recordCount = 0;
-  for (let k = 0; k < callCount; k++) {
-    const [kind, flags, count, stream] = [rest.u32(), rest.u32(), rest.u32(), rest.u32()];
-    const tag = rest.i32();
-    const payload = rest.bytes(rest.u32());
-    rest.align();
+  while (rest.length > 0) {
+    const { body: behind, bytes, ...call } = readAs("call", CALL_HEAD, rest);
+    const { kind, count } = call;
+    const size = callBytes(bytes);
+    if (size > rest.length) throw refused(`a call has ${bytes} bytes`);
     const most = RECORDS_MAX.get(kind & 0xff) ?? COUNT_MAX;
     if (count > most) throw refused(`a call ${kind} has ${count} records`);
     if ((kind & 0xff) < CALL.begin || (kind & 0xff) > CALL.leave || kind > (PACKED | 0xff)) {
       throw refused(`it has a call ${kind}`);
     }
-    calls.push({ kind, flags, count, stream, tag, payload });
+    calls.push({ ...call, payload: behind.subarray(0, bytes) });
     recordCount += count;
+    rest = rest.subarray(size);
   }
-  if (rest.left > 0) throw refused(`${rest.left} bytes are left over`);
+  if (calls.length !== callCount) throw refused(`it has ${calls.length} of ${callCount} calls`);
   return { actor, number, round, calls, recordCount };
 }
 
@@ -260,32 +252,38 @@ export class StepsPacking {
   unpack(payload: Uint8Array, count: number): Uint8Array<ArrayBuffer> {
     const { symbols } = this.#core.kernel;
     const parts = this.#partsOf(Math.max(count, 1));
-    const reader = new Reader(payload);
+    let left = payload;
+    const take = (bytes: number): Uint8Array => {
+      if (bytes > left.length) throw refused(`${bytes} bytes are needed, and ${left.length} left`);
+      const taken = left.subarray(0, bytes);
+      left = left.subarray(bytes);
+      return taken;
+    };
     const last = parts.at(-1);
     const end = last === undefined ? 0 : last.from + last.bytes;
     // A few bytes may stand for many equal rows.
     if (end > STEPS_BYTES_MAX) throw refused(`its rows would take ${end} bytes`);
-    const pieces: { readonly from: number; readonly rows: Uint8Array }[] = [];
-    const packed: { readonly part: Part; readonly bytes: Uint8Array }[] = [];
-    for (const part of parts) {
-      if (part.rowBytes === undefined) {
-        pieces.push({ from: part.from, rows: reader.bytes(part.bytes) });
-      } else {
-        const bytes = reader.bytes(reader.u32());
-        // Each sixteen rows have four bytes at least.
-        if (bytes.length < 4 * Math.ceil(count / 16)) throw refused("a wide column is too short");
-        packed.push({ part, bytes });
+    // All is there before memory is taken for it.
+    const data = parts.map(({ bytes, rowBytes }) => {
+      if (rowBytes === undefined) return take(bytes);
+      const [a = 0, b = 0, c = 0, d = 0] = take(4);
+      const packed = take((a | b << 8 | c << 16 | d << 24) >>> 0);
+      // Each sixteen rows have four bytes at least.
+      if (packed.length < 4 * Math.ceil(count / 16)) throw refused("a wide column is too short");
+      return packed;
+    });
+    const steps = new Uint8Array(end + left.length);
+    for (const [k, { from, bytes, rowBytes }] of parts.entries()) {
+      const part = data[k] as Uint8Array;
+      if (rowBytes === undefined) {
+        steps.set(part, from);
+        continue;
       }
-    }
-    const behind = reader.bytes(reader.left);
-    const steps = new Uint8Array(end + behind.length);
-    for (const { from, rows } of pieces) steps.set(rows, from);
-    for (const { part: { from, bytes, rowBytes = 1 }, bytes: data } of packed) {
       const rows = steps.subarray(from, from + bytes);
-      const status = symbols.exrp_rows_unpack(data, data.length, rowBytes, count, rows, bytes);
+      const status = symbols.exrp_rows_unpack(part, part.length, rowBytes, count, rows, bytes);
       if (status !== 0) throw refused("the rows of a wide column can't be unpacked");
     }
-    steps.set(behind, end);
+    steps.set(left, end);
     return steps;
   }
 }

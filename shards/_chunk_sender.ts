@@ -5,7 +5,7 @@
  */
 
 import type { KernelSymbols } from "../ffi/symbols.ts";
-import { renameChunk, setRound, writeChunk } from "./_chunk_message.ts";
+import { changeChunk, writeChunk } from "./_chunk_message.ts";
 import { CONFIRM, type Confirm } from "./_confirm_message.ts";
 import { randomId } from "./_message_bytes.ts";
 
@@ -105,7 +105,7 @@ export class ChunkSender {
     }
     this.#unconfirmed.push({ number, data, isVital });
     this.#unconfirmedBytes += data.length;
-    setRound(data, this.#round);
+    changeChunk(data, { round: this.#round });
     this.#owner.send(this.shard, data);
   }
 
@@ -116,7 +116,7 @@ export class ChunkSender {
     this.#round++;
     this.#roundBase = this.#unconfirmed[0]?.number ?? this.#next;
     for (const { data } of this.#unconfirmed) {
-      setRound(data, this.#round);
+      changeChunk(data, { round: this.#round });
       this.repeated++;
       this.#owner.send(this.shard, data);
     }
@@ -167,7 +167,7 @@ export class ChunkSender {
     this.#next = 1;
     for (const each of this.#unconfirmed) {
       each.number = this.#next++;
-      renameChunk(each.data, this.#actor, each.number);
+      changeChunk(each.data, { actor: this.#actor, number: each.number });
     }
     this.resend();
   }

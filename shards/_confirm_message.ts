@@ -4,8 +4,8 @@
  * @module
  */
 
-import { toHex } from "../base/bytes.ts";
-import { idBytes, MAGIC, Reader, refused, Writer } from "./_message_bytes.ts";
+import { readAs, refused } from "./_message_bytes.ts";
+import { hexName, MessageLayout, u32, whole } from "./message_layout.ts";
 
 /** What became of chunks. */
 export const CONFIRM = {
@@ -19,8 +19,7 @@ export const CONFIRM = {
 
 /** An answer. */
 export interface Confirm {
-  readonly kind: (typeof CONFIRM)[keyof typeof CONFIRM];
-  readonly shard: string;
+  readonly kind: number;
   readonly incarnation: string;
   readonly actor: string;
   /** All chunks up to this one are stored. */
@@ -29,37 +28,32 @@ export interface Confirm {
   readonly expected: number;
   /** The round of the chunk that this answers. */
   readonly round: number;
+  readonly shard: string;
   /** Why a chunk was refused. */
   readonly text: string;
 }
 
+/** Behind the head are the shard's name and the text. */
+type Head = Omit<Confirm, "shard" | "text"> & { readonly shardBytes: number };
+const HEAD: MessageLayout<Head> = new MessageLayout(0x31464358, {
+  ...{ kind: u32, incarnation: hexName, actor: hexName },
+  ...{ number: whole, expected: whole, round: u32, shardBytes: u32 },
+});
+
 /** The bytes of an answer. */
-export function writeConfirm(confirm: Confirm): Uint8Array<ArrayBuffer> {
-  const text = new TextEncoder().encode(confirm.text.slice(0, 4096));
-  const shard = new TextEncoder().encode(confirm.shard);
-  return new Writer(72 + shard.length + text.length)
-    .u32(MAGIC.confirm).u32(confirm.kind)
-    .put(idBytes(confirm.incarnation)).put(idBytes(confirm.actor))
-    .f64(confirm.number).f64(confirm.expected)
-    .u32(confirm.round).u32(shard.length).u32(text.length).u32(0)
-    .put(shard).put(text).bytes;
+export function writeConfirm({ shard, text, ...head }: Confirm): Uint8Array<ArrayBuffer> {
+  const name = new TextEncoder().encode(shard);
+  const reason = new TextEncoder().encode(text.slice(0, 4096));
+  return HEAD.write({ ...head, shardBytes: name.length }, name, reason);
 }
 
 /** Reads an answer. */
 export function readConfirm(bytes: Uint8Array): Confirm {
-  const reader = new Reader(bytes);
-  reader.magic("confirm");
-  const kind = reader.u32();
-  if (kind !== CONFIRM.stored && kind !== CONFIRM.gap && kind !== CONFIRM.refused) {
-    throw refused(`an answer has kind ${kind}`);
+  const { shardBytes, body, ...head } = readAs("confirmation", HEAD, bytes);
+  if (!Object.values<number>(CONFIRM).includes(head.kind) || shardBytes > body.length) {
+    throw refused(`an answer has kind ${head.kind} and ${shardBytes} bytes of a name`);
   }
-  const [incarnation, actor] = [toHex(reader.bytes(16)), toHex(reader.bytes(16))];
-  const [number, expected] = [reader.whole("a number"), reader.whole("a number")];
-  const round = reader.u32();
-  const [shardBytes, textBytes] = [reader.u32(), reader.u32()];
-  reader.u32();
-  const decoder = new TextDecoder();
-  const shard = decoder.decode(reader.bytes(shardBytes));
-  const text = decoder.decode(reader.bytes(textBytes));
-  return { kind, shard, incarnation, actor, number, expected, round, text };
+  const text = (from: number, to?: number): string =>
+    new TextDecoder().decode(body.subarray(from, to));
+  return { ...head, shard: text(0, shardBytes), text: text(shardBytes) };
 }

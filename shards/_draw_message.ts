@@ -9,7 +9,9 @@
 
 import type { BatchLayout } from "../replay/draw/batch_layout.ts";
 import { VIEWS } from "../schema/columns.ts";
-import { MAGIC, Reader, refused, Writer } from "./_message_bytes.ts";
+import { bytesOf } from "../base/typed_arrays.ts";
+import { readAs, refused } from "./_message_bytes.ts";
+import { f64, hexName, type Message, MessageLayout, u32, whole } from "./message_layout.ts";
 
 /** How a draw went. */
 export const DRAWN = {
@@ -31,30 +33,23 @@ export interface DrawRequest {
   readonly selector: number;
   readonly count: number;
 }
-
-/** The bytes of a request. */
-export function writeDraw({ id, schema, selector, count }: DrawRequest): Uint8Array<ArrayBuffer> {
-  return new Writer(24).u32(MAGIC.draw).u32(id).u32(schema).u32(selector).u32(count).u32(0).bytes;
-}
+export const DRAW: MessageLayout<DrawRequest> = new MessageLayout(0x31574458, {
+  ...{ id: u32, schema: u32, selector: u32, count: u32 },
+});
 
 /** Reads a request. */
 export function readDraw(bytes: Uint8Array): DrawRequest {
-  const reader = new Reader(bytes);
-  reader.magic("draw");
-  const [id, schema, selector] = [reader.u32(), reader.u32(), reader.u32()];
-  const count = reader.u32();
+  const request = readAs("draw", DRAW, bytes);
+  const { count } = request;
   if (count === 0 || count > 2 ** 24) throw refused(`it asks for ${count} picks`);
-  return { id, schema, selector, count };
+  return request;
 }
-
-/** What comes before the rows in a part. */
-export const PICKS_HEAD = 56;
 
 /** The most rows of a part, in bytes: over a slow network, nothing else comes while a part is on its way. */
 export const PART_BYTES: number = 2 ** 15;
 
-/** A part of an answer. */
-export interface PicksPart {
+/** What comes before the rows in a part of an answer. */
+export interface PicksHead {
   readonly id: number;
   readonly status: number;
   readonly count: number;
@@ -66,33 +61,21 @@ export interface PicksPart {
   /** All bytes of the rows, and where these begin. */
   readonly total: number;
   readonly from: number;
-  readonly rows: Uint8Array;
 }
-
-/** The bytes of a part. */
-export function writePicks(part: PicksPart): Uint8Array<ArrayBuffer> {
-  return new Writer(PICKS_HEAD + part.rows.length)
-    .u32(MAGIC.picks).u32(part.id).u32(part.status).u32(part.count)
-    .f64(part.picks).f64(part.sum).f64(part.recorded)
-    .f64(part.total).u32(part.from).u32(0)
-    .put(part.rows).bytes;
-}
+export const PICKS: MessageLayout<PicksHead> = new MessageLayout(0x314b5058, {
+  ...{ id: u32, status: u32, count: u32 },
+  ...{ picks: whole, sum: f64, recorded: whole, total: whole, from: u32 },
+});
+/** A part: its body is the rows. */
+export type PicksPart = Message<PicksHead>;
 
 /** Reads a part. */
 export function readPicks(bytes: Uint8Array): PicksPart {
-  const reader = new Reader(bytes);
-  reader.magic("picks");
-  const [id, status, count] = [reader.u32(), reader.u32(), reader.u32()];
-  const picks = reader.whole("a count of picks");
-  const sum = reader.f64();
+  const part = readAs("part of an answer", PICKS, bytes);
+  const { sum, from, body, total } = part;
   if (!(sum >= 0 && sum < Infinity)) throw refused(`a sum of weights is ${sum}`);
-  const recorded = reader.whole("a count of records");
-  const total = reader.whole("a count of bytes");
-  const from = reader.u32();
-  reader.u32();
-  const rows = reader.bytes(reader.left);
-  if (from + rows.length > total) throw refused("its rows are more than it says");
-  return { id, status, count, picks, sum, recorded, total, from, rows };
+  if (from + body.length > total) throw refused("its rows are more than it says");
+  return part;
 }
 
 /** Of each array of a batch: where it begins, and its bytes for one pick. */
@@ -141,11 +124,19 @@ export function putRows(
   }
 }
 
-/** Priorities of picks. */
-export interface Priorities {
+/** What comes before priorities of picks. */
+interface PrioritiesHead {
   readonly schema: number;
-  readonly incarnation: Uint8Array;
+  readonly incarnation: string;
   readonly selector: number;
+  readonly count: number;
+}
+const PRIORITIES: MessageLayout<PrioritiesHead> = new MessageLayout(0x31525058, {
+  ...{ schema: u32, incarnation: hexName, selector: u32, count: u32 },
+});
+
+/** Priorities of picks. */
+export interface Priorities extends Omit<PrioritiesHead, "count"> {
   readonly episodes: Float64Array<ArrayBuffer>;
   readonly positions: Int32Array<ArrayBuffer>;
   readonly priorities: Float64Array<ArrayBuffer>;
@@ -153,30 +144,21 @@ export interface Priorities {
 
 /** The bytes of priorities. */
 export function writePriorities(
-  { schema, incarnation, selector, episodes, positions, priorities }: Priorities,
+  { episodes, positions, priorities, ...head }: Priorities,
 ): Uint8Array<ArrayBuffer> {
-  const { length } = episodes;
-  const raw = (array: ArrayBufferView): Uint8Array =>
-    new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
-  return new Writer(32 + 20 * length)
-    .u32(MAGIC.priorities).u32(schema).put(incarnation).u32(selector).u32(length)
-    .put(raw(episodes)).put(raw(priorities)).put(raw(positions)).bytes;
+  const arrays = [episodes, priorities, positions].map((array) => bytesOf<ArrayBuffer>(array));
+  return PRIORITIES.write({ ...head, count: episodes.length }, ...arrays);
 }
 
 /** Reads priorities. */
 export function readPriorities(bytes: Uint8Array): Priorities {
-  const reader = new Reader(bytes);
-  reader.magic("priorities");
-  const schema = reader.u32();
-  const incarnation = reader.bytes(16);
-  const [selector, count] = [reader.u32(), reader.u32()];
-  if (reader.left !== 20 * count) throw refused(`it has ${reader.left} bytes for ${count} picks`);
+  const { count, body, ...head } = readAs("list of priorities", PRIORITIES, bytes);
+  if (body.length !== 20 * count) throw refused(`it has ${body.length} bytes for ${count} picks`);
+  const { buffer } = new Uint8Array(body);
   return {
-    schema,
-    incarnation,
-    selector,
-    episodes: new Float64Array(reader.copy(8 * count).buffer),
-    priorities: new Float64Array(reader.copy(8 * count).buffer),
-    positions: new Int32Array(reader.copy(4 * count).buffer),
+    ...head,
+    episodes: new Float64Array(buffer, 0, count),
+    priorities: new Float64Array(buffer, 8 * count, count),
+    positions: new Int32Array(buffer, 16 * count, count),
   };
 }

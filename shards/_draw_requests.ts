@@ -5,7 +5,7 @@
  */
 
 import type { Connection, ConnectionSubscription } from "./connection.ts";
-import { DRAWN, type PicksPart, readPicks, writeDraw } from "./_draw_message.ts";
+import { DRAW, DRAWN, type PicksPart, readPicks } from "./_draw_message.ts";
 import { randomId, refused, type Subjects } from "./_message_bytes.ts";
 
 /** A shard that lives and sends nothing for so long is left out of a batch, and of those of the time that follows. So is one whose answer is damaged. */
@@ -112,7 +112,7 @@ export class DrawRequests {
       const patienceMs = Math.max(request.patienceMs, most);
       this.#pending.set(id, { ...request, ...came, patienceMs, settle, turnAt });
       try {
-        const data = writeDraw({ id, schema, selector, count });
+        const data = DRAW.write({ id, schema, selector, count });
         this.#connection.publish(this.#subjects.shard(shard, "draw"), data, { reply: this.#inbox });
       } catch {
         // The connection is broken: the shard will be silent, too.
@@ -222,7 +222,7 @@ export class DrawRequests {
   }
 
   #take(part: PicksPart, pending: Pending): void {
-    const { id, status, count, total, from, rows } = part;
+    const { id, status, count, total, from, body: rows } = part;
     this.#hears(pending.shard, part, this.#note(part, pending));
     if (status === DRAWN.empty) return this.#settle(id, { kind: "empty" });
     if (status === DRAWN.limited) return this.#settle(id, { kind: "limited" });
@@ -251,7 +251,7 @@ export class DrawRequests {
   }
 
   /** Notes what a part says of the answers behind it, and of how long its shard takes. Returns for how long the network was busy with it. */
-  #note({ id, from, total, rows }: PicksPart, { shard, cameAt }: Pending): number {
+  #note({ id, from, total, body: rows }: PicksPart, { shard, cameAt }: Pending): number {
     const now = performance.now();
     const tookMs = now - cameAt;
     if (tookMs > ANSWER_MS) {

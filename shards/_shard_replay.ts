@@ -5,7 +5,6 @@
  * @module
  */
 
-import { toHex } from "../base/bytes.ts";
 import { reasonOf, ReplayError } from "../base/errors.ts";
 import { lengthOf } from "../base/typed_arrays.ts";
 import { VERSION } from "../base/version.ts";
@@ -61,7 +60,7 @@ interface Waiting {
 }
 
 /** A draw's answer, before it is cut into parts. */
-type Drawn = Omit<PicksPart, "id" | "total" | "from">;
+type Drawn = Omit<PicksPart, "id" | "total" | "from" | "body"> & { readonly rows: Uint8Array };
 
 /** One replay as a shard. */
 export class ShardReplay {
@@ -528,10 +527,9 @@ export class ShardReplay {
     if (this.#isDurable && !this.#isEnded) await this.#replay.flush();
   }
 
-  /** An actor has ended, and all that it sent is confirmed: 16 bytes are its name. */
-  forget(data: Uint8Array): void {
-    if (data.length !== 16) throw refused("an actor has no name");
-    const entry = this.#ledger.find(toHex(data));
+  /** An actor has ended, and all that it sent is confirmed. */
+  forget(actor: string): void {
+    const entry = this.#ledger.find(actor);
     if (entry === undefined || this.#waiting.has(entry.id)) return;
     for (const stream of [...entry.streams.keys()]) this.#leave(entry, stream);
     entry.isGone = true;
@@ -623,7 +621,7 @@ export class ShardReplay {
     { schema, incarnation, selector, episodes, positions, priorities }: Priorities,
   ): void {
     if (schema !== this.#schema) throw refused("its priorities are of another schema");
-    if (toHex(incarnation) !== this.incarnation) return;
+    if (incarnation !== this.incarnation) return;
     const entry = this.#register.entries[selector];
     if (entry === undefined) throw refused(`there is no selector ${selector}`);
     this.#replay.setPriority(entry.selector, episodes, positions, priorities);

@@ -7,9 +7,8 @@
  * @module
  */
 
-import { toHex } from "../base/bytes.ts";
 import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
-import { idBytes, MAGIC, Reader, Writer } from "./_message_bytes.ts";
+import { f64, hexName, MessageLayout } from "./message_layout.ts";
 
 /** What a shard has, as far as it is known. */
 export interface Counted {
@@ -131,16 +130,12 @@ function recordsOf(shards: readonly Counted[]): number {
   return shards.reduce((sum, { records }) => sum + records, 0);
 }
 
-/** The message that says how many records a process of a shard may have been written in all. */
-export function limitBytes(incarnation: string, most: number): Uint8Array<ArrayBuffer> {
-  return new Writer(32).u32(MAGIC.limit).u32(0).f64(most).put(idBytes(incarnation)).bytes;
+/** How many records a process of a shard may have been written in all. */
+export interface Limit {
+  readonly incarnation: string;
+  readonly most: number;
 }
-
-/** Reads it. */
-export function readLimit(bytes: Uint8Array): { incarnation: string; most: number } {
-  const reader = new Reader(bytes);
-  reader.magic("limit");
-  reader.u32();
-  const most = reader.f64();
-  return { incarnation: toHex(reader.bytes(16)), most };
-}
+/** The message that says so. */
+export const LIMIT: MessageLayout<Limit> = new MessageLayout(0x314d4c58, {
+  ...{ incarnation: hexName, most: f64 },
+});

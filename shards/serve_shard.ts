@@ -10,10 +10,18 @@ import { checkOptions } from "../base/option_names.ts";
 import type { ExperienceReplay } from "../mod.ts";
 import { type Connection, type ConnectionSubscription, payloadMax } from "./connection.ts";
 import { readBeat } from "./_announcement.ts";
-import { readLimit } from "./_shared_rate_limiter.ts";
+import { LIMIT } from "./_shared_rate_limiter.ts";
 import { ShardReplay } from "./_shard_replay.ts";
-import { checkToken, randomId, readJson, refusedBy, Subjects } from "./_message_bytes.ts";
-import { PART_BYTES, PICKS_HEAD, readDraw, readPriorities, writePicks } from "./_draw_message.ts";
+import {
+  BYE,
+  checkToken,
+  randomId,
+  readAs,
+  readJson,
+  refusedBy,
+  Subjects,
+} from "./_message_bytes.ts";
+import { PART_BYTES, PICKS, readDraw, readPriorities } from "./_draw_message.ts";
 
 const WHERE = "serveShard()";
 
@@ -188,11 +196,11 @@ export class Shard implements AsyncDisposable {
     listen(subjects.shard(name, "draw"), (data, reply) => this.#draw(data, reply));
     listen(subjects.shard(name, "priorities"), (data) => inner.setPriorities(readPriorities(data)));
     listen(subjects.shard(name, "limit"), (data) => {
-      const { incarnation, most } = readLimit(data);
+      const { incarnation, most } = readAs("limit", LIMIT, data);
       // One of a process before this one counted its records.
       if (incarnation === inner.incarnation) inner.limit(most);
     });
-    listen(subjects.shard(name, "bye"), (data) => inner.forget(data));
+    listen(subjects.shard(name, "bye"), (data) => inner.forget(readAs("goodbye", BYE, data).actor));
     let rival = "";
     listen(subjects.beat(name), (data) => {
       const beat = readBeat(data);
@@ -288,12 +296,11 @@ export class Shard implements AsyncDisposable {
   #draw(data: Uint8Array, reply: string): void {
     if (reply === "") return;
     const request = readDraw(data);
-    const drawn = this.#inner.draw(request);
-    const { rows } = drawn;
-    const most = Math.min(payloadMax(this.#connection) - PICKS_HEAD, PART_BYTES);
+    const { rows, ...drawn } = this.#inner.draw(request);
+    const most = Math.min(payloadMax(this.#connection) - PICKS.bytes, PART_BYTES);
     for (let from = 0; from === 0 || from < rows.length; from += most) {
       const part = { ...drawn, id: request.id, total: rows.length, from };
-      const bytes = writePicks({ ...part, rows: rows.subarray(from, from + most) });
+      const bytes = PICKS.write(part, rows.subarray(from, from + most));
       this.#connection.publish(reply, bytes);
     }
     this.#inner.applyWaiting();

@@ -24,7 +24,7 @@ import { fewerWriters, ShardChoice } from "./_shard_choice.ts";
 import { ChunkSender } from "./_chunk_sender.ts";
 import { type Member, Members } from "./_members.ts";
 import { NotingKernel } from "./_noting_kernel.ts";
-import { checkToken, idBytes, randomId, refusedBy, Subjects } from "./_message_bytes.ts";
+import { BYE, checkToken, randomId, refusedBy, Subjects } from "./_message_bytes.ts";
 
 const WHERE = "shardWriter()";
 const TICK_MS = 50;
@@ -472,7 +472,7 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
   }
 
   #sayGoodbye({ shard, actor, isUsed }: ChunkSender): void {
-    if (isUsed) this.#publish(this.#subjects.shard(shard, "bye"), idBytes(actor));
+    if (isUsed) this.#publish(this.#subjects.shard(shard, "bye"), BYE.write({ actor }));
   }
 
   #senderFor(name: string): ChunkSender {

@@ -25,7 +25,7 @@ import { RandomStream } from "../selectors/random_stream.ts";
 import type { Connection } from "./connection.ts";
 import { payloadMax } from "./connection.ts";
 import type { Announcement, SelectorFigures } from "./_announcement.ts";
-import { type Counted, limitBytes, SharedRateLimiter } from "./_shared_rate_limiter.ts";
+import { type Counted, LIMIT, SharedRateLimiter } from "./_shared_rate_limiter.ts";
 import { type Member, Members } from "./_members.ts";
 import { DRAWN, type PicksPart, putRows, writePriorities } from "./_draw_message.ts";
 import { noSelector, ShardModel } from "./_shard_model.ts";
@@ -39,7 +39,7 @@ import type {
   ShardsFigures,
   ShardsGetBatchOptions,
 } from "./types.ts";
-import { checkToken, idBytes, refusedBy, Subjects } from "./_message_bytes.ts";
+import { checkToken, refusedBy, Subjects } from "./_message_bytes.ts";
 
 const WHERE = "connectShards()";
 const GET = "getBatch()";
@@ -322,7 +322,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
       for (let from = first; from < first + count; from += most) {
         const to = Math.min(first + count, from + most);
         const bytes = writePriorities({
-          ...{ schema, incarnation: idBytes(incarnation), selector: this.#selector },
+          ...{ schema, incarnation, selector: this.#selector },
           episodes: pickEpisode.slice(from, to),
           positions: pickPosition.slice(from, to),
           priorities: values.slice(from, to),
@@ -448,7 +448,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   /** What an answer to a request says of its shard. */
   #heard(
     shard: string,
-    { status, picks, sum, recorded, rows, total }: PicksPart,
+    { status, picks, sum, recorded, body: rows, total }: PicksPart,
     busyMs: number,
   ): void {
     // Heartbeats wait behind a long answer.
@@ -475,7 +475,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
       credits = this.#limits.credits(alive, all, isAll);
     } else credits = isAll ? alive.map((shard) => [shard, Infinity] as const) : [];
     for (const [{ name, incarnation }, most] of credits) {
-      this.#publish(this.#subjects.shard(name, "limit"), limitBytes(incarnation, most));
+      this.#publish(this.#subjects.shard(name, "limit"), LIMIT.write({ incarnation, most }));
     }
   }
 

@@ -15,7 +15,7 @@ import { coreOf } from "../../replay/replay_view.ts";
 import { CALL, readChunk, writeCall, writeChunk } from "../../shards/_chunk_message.ts";
 import { readBeat } from "../../shards/_announcement.ts";
 import { Ledger } from "../../shards/_actor_ledger.ts";
-import { limitBytes, SharedRateLimiter } from "../../shards/_shared_rate_limiter.ts";
+import { LIMIT, SharedRateLimiter } from "../../shards/_shared_rate_limiter.ts";
 import { CONFIRM } from "../../shards/_confirm_message.ts";
 import { ChunkSender } from "../../shards/_chunk_sender.ts";
 import { testRandom } from "../replay/_helpers.ts";
@@ -278,7 +278,10 @@ Deno.test("a limit that was lost on its way is sent again", async () => {
   await using a = await localShard(hub, "a", []);
   let lost = 0;
   const connection = losing(hub, (subject) => subject.endsWith(".limit") && lost++ < 2);
-  hub.publish("exrp.shard.a.limit", limitBytes(await incarnationOf(hub), 0));
+  hub.publish(
+    "exrp.shard.a.limit",
+    LIMIT.write({ incarnation: await incarnationOf(hub), most: 0 }),
+  );
   const rateLimiter = samplesPerInsert(1, { minSize: 10, error: 20 });
   await using _learner = await connectShards(connection, { rateLimiter });
   await using writer = await shardWriter(hub);
@@ -322,7 +325,7 @@ Deno.test("a dead shard that had all records does not hold the records of others
 Deno.test("a limit for an earlier process of a shard is none", async () => {
   const hub = localConnection();
   await using a = await localShard(hub, "a", []);
-  hub.publish("exrp.shard.a.limit", limitBytes("0".repeat(32), 0));
+  hub.publish("exrp.shard.a.limit", LIMIT.write({ incarnation: "0".repeat(32), most: 0 }));
   await using writer = await shardWriter(hub);
   record(writer, 1);
   await writer.flush({ timeoutMs: 60_000 });

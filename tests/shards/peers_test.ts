@@ -11,6 +11,7 @@ import {
 } from "@exrp/replay/shards";
 import { openKernel } from "../../ffi/library.ts";
 import { testRandom } from "../replay/_helpers.ts";
+import { WIRE_VERSION } from "../../shards/_message_bytes.ts";
 import { localShard } from "./_local.ts";
 
 const SEED = 3111;
@@ -160,13 +161,15 @@ Deno.test("a shard of another version is none, and who looks for it hears why", 
       if (name !== "publish") return typeof value === "function" ? value.bind(target) : value;
       return (subject: string, payload?: Uint8Array, options?: { reply?: string }) => {
         const text = new TextDecoder().decode(payload);
-        const changed = new TextEncoder().encode(text.replace('"version":2', '"version":1'));
+        const changed = new TextEncoder().encode(
+          text.replace(`"version":${WIRE_VERSION}`, '"version":1'),
+        );
         target.publish(subject, text.startsWith("{") ? changed : payload, options as never);
       };
     },
   });
   await using _a = await localShard(other, "a", [1]);
-  const words = "the shard a speaks version 1, and this library version 2";
+  const words = `the shard a speaks version 1, and this library version ${WIRE_VERSION}`;
   await assertRejects(() => shardWriter(hub, { timeoutMs: 200 }), Error, words);
   await assertRejects(() => connectShards(hub, { timeoutMs: 200 }), Error, words);
   await assertRejects(() => localShard(hub, "a", [1]), Error, "is there already");
@@ -174,7 +177,7 @@ Deno.test("a shard of another version is none, and who looks for it hears why", 
 
 Deno.test("an error shows the beginning of what a peer sent, of whatever size", async () => {
   const long = "x".repeat(100_000);
-  const process = { name: "a", version: 2, incarnation: "0".repeat(32), selectors: [] };
+  const process = { name: "a", version: WIRE_VERSION, incarnation: "0".repeat(32), selectors: [] };
   for (
     const sent of [{ name: long }, { ...process, version: [long] }, { ...process, schema: long }]
   ) {

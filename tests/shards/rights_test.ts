@@ -5,7 +5,7 @@ import { onWasm } from "../_native.ts";
 import { until } from "../_wait.ts";
 import { ExperienceReplay, ReplayError, uniform } from "@exrp/replay";
 import { connectShards, serveShard, shardWriter } from "@exrp/replay/shards";
-import { limitBytes } from "../../shards/_shared_rate_limiter.ts";
+import { LIMIT } from "../../shards/_shared_rate_limiter.ts";
 import { findNats, startNats } from "../../tools/_nats.ts";
 import { inRepository } from "../../tools/_repository.ts";
 import { NUMBERED } from "./_numbered.ts";
@@ -100,7 +100,7 @@ Deno.test({
         },
       });
       const { incarnation = "" } = learner.keysOf(batch).origins[0] ?? {};
-      actors.publish("exrp.shard.a.limit", limitBytes(incarnation, 0));
+      actors.publish("exrp.shard.a.limit", LIMIT.write({ incarnation: incarnation, most: 0 }));
       actors.publish("exrp.beat.a", new Uint8Array(1));
       await actors.flush();
       await record();
