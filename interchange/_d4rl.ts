@@ -19,7 +19,7 @@ import {
   readRows,
 } from "./_hdf5.ts";
 import { bytesOf, dataError, sizeOf, type Values } from "./_values.ts";
-import { isKnown, isState, type Rows, type Table, type TableColumn } from "./_table.ts";
+import { columnsIn, type Rows, type Table, type TableColumn } from "./_table.ts";
 
 /** Bytes that are read at once, unless the chunks of the file are larger. */
 const READ_BYTES = 2 ** 20;
@@ -38,49 +38,14 @@ export async function openD4rl(source: string | Uint8Array): Promise<Table> {
         'it has a group for each episode, as Minari lays files out: read it as "minari"',
       );
     }
-    const arrays = new Map<string, H5Dataset>();
-    const notes: string[] = [];
-    const found = [...arraysIn(file)].filter(([name]) => !ASIDE.test(name));
-    const first = found.find(([name]) => isState(name));
-    if (first === undefined) {
-      throw dataError(
-        `observations is missing; there is ${found.map(([name]) => name).join(", ") || "nothing"}`,
-      );
-    }
-    const [firstName, { metadata: { shape } }] = first;
-    const rowCount = shape?.[0] ?? 0;
-    const columns: TableColumn[] = [];
-    for (const [name, array] of found) {
-      const dtype = h5DType(array);
-      const { shape } = array.metadata;
-      if (dtype === undefined) {
-        if (isKnown(name)) {
-          throw dataError(`${name} has ${h5Kind(array)}, and numbers are needed`);
-        }
-        notes.push(`${name} has ${h5Kind(array)}, so it was left out.`);
-        continue;
-      }
-      const count = shape?.[0];
-      if (count !== rowCount || shape === null) {
-        if (isKnown(name)) {
-          throw dataError(
-            `${name} has ${
-              count ?? "no"
-            } rows, and ${firstName} has ${rowCount}: all must have as many`,
-          );
-        }
-        notes.push(`${name} has no row for each step, so it was left out.`);
-        continue;
-      }
-      arrays.set(name, array);
-      columns.push({ name, dtype, shape: shape.slice(1) });
-    }
-    if (rowCount === 0) throw dataError("the file has no steps");
+    const arrays = new Map([...arraysIn(file)].filter(([name]) => !ASIDE.test(name)));
+    const table = columnsIn(Array.from(arrays, ([name, array]) => ({
+      ...{ name, shape: array.metadata.shape ?? [] },
+      ...{ dtype: h5DType(array), why: `has ${h5Kind(array)}` },
+    })));
     return {
-      columns,
-      rowCount,
-      notes,
-      rows: (asked) => rowsOf(arrays, asked, rowCount),
+      ...table,
+      rows: (asked) => rowsOf(arrays, asked, table.rowCount),
       close: () => Promise.resolve(close()),
     };
   } catch (error) {

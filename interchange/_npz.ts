@@ -9,7 +9,7 @@ import { release } from "../base/bytes.ts";
 import type { DataFile, NewFile } from "./_files.ts";
 import { NPY_BEGIN_BYTES, type NpyHead, npyHeadBytes, readNpyHead, writeNpyHead } from "./_npy.ts";
 import { load } from "./packages.ts";
-import { isKnown, isState, type Rows, rowsFor, type Table, type TableColumn } from "./_table.ts";
+import { columnsIn, type Rows, rowsFor, type Table, type TableColumn } from "./_table.ts";
 import { bytesOf, dataError, type FileDType, sizeOf, type Values, valuesIn } from "./_values.ts";
 
 /** What is used of zip.js. */
@@ -148,45 +148,25 @@ export async function openNpz(file: DataFile): Promise<Table> {
     head.set(rest, begin.length);
     heads.set(name, readNpyHead(head, name));
   }
-  const notes: string[] = [];
-  const columns: TableColumn[] = [];
-  const all = [...heads.keys()];
-  const firstName = all.find(isState);
-  const rowCount = heads.get(firstName ?? "")?.shape[0] ?? 0;
-  if (firstName === undefined) {
-    throw dataError(`observations is missing; there is ${all.join(", ") || "nothing"}`);
-  }
-  if (rowCount === 0) throw dataError("the file has no steps");
-  for (const [name, { dtype, descr, shape, isFortran, isBigEndian }] of heads) {
-    const isStep = shape[0] === rowCount;
-    if (isStep && dtype !== undefined && (!isFortran || shape.length === 1)) {
-      if (isBigEndian) {
-        throw dataError(
-          `${name} is ${descr}: its bytes are in the other order; write ${name}.astype("${
-            descr.replace(">", "<")
-          }")`,
-        );
-      }
-      columns.push({ name, dtype, shape: shape.slice(1) });
-      continue;
-    }
-    if (isKnown(name)) {
-      throw dataError(
-        !isStep
-          ? `${name} has ${
-            shape[0] ?? "no"
-          } rows, and ${firstName} has ${rowCount}: all must have as many`
-          : dtype === undefined
-          ? `${name} has ${descr}, and numbers are needed`
-          : `${name} is in Fortran's order; write np.ascontiguousarray(${name})`,
-      );
-    }
-    notes.push(`${name} has no number for each step, so it was left out.`);
+  const table = columnsIn(Array.from(heads, ([name, { dtype, descr, shape, isFortran }]) => {
+    const isTurned = isFortran && shape.length > 1;
+    const why = isTurned
+      ? `is in Fortran's order, which np.ascontiguousarray(${name}) changes`
+      : `has ${descr}`;
+    return { name, shape, dtype: isTurned ? undefined : dtype, why };
+  }));
+  const { rowCount } = table;
+  for (const { name } of table.columns) {
+    const { descr = "", isBigEndian } = heads.get(name) ?? {};
+    if (isBigEndian !== true) continue;
+    throw dataError(
+      `${name} is ${descr}: its bytes are in the other order; write ${name}.astype("${
+        descr.replace(">", "<")
+      }")`,
+    );
   }
   return {
-    columns,
-    rowCount,
-    notes,
+    ...table,
     async *rows(asked): AsyncGenerator<Rows> {
       const sized = asked.map(({ dtype, shape }) => ({ bytes: bytesOf(dtype) * sizeOf(shape) }));
       const step = rowsFor(sized, READ_BYTES);

@@ -72,17 +72,55 @@ type Role = keyof typeof ROLES;
 const EXTRAS = /^(?:infos|info|extras|complementary_info)[/.]/;
 
 /** Whether a name is that of a column that is needed, so it must have a row for each step. */
-export function isKnown(name: string): boolean {
+function isKnown(name: string): boolean {
   const [head = ""] = name.split(/[/.]/);
   return Object.values(ROLES).some((names: readonly string[]) =>
     names.includes(name) || names.includes(head)
   );
 }
 
-/** Whether a name is that of a state, or of a part of it. */
-export function isState(name: string): boolean {
-  const [head = ""] = name.split(/[/.]/);
-  return (ROLES.state as readonly string[]).includes(head);
+/** An array in a file that may have a row for each step. */
+export interface FoundArray {
+  readonly name: string;
+  readonly shape: readonly number[];
+  /** The type of its numbers; undefined if they can't be read. */
+  readonly dtype: FileDType | undefined;
+  /** What it is if they can't be read, behind its name. */
+  readonly why: string;
+}
+
+/** The columns in arrays of a file: those that have as many rows as the state. */
+export function columnsIn(
+  arrays: readonly FoundArray[],
+): Pick<Table, "columns" | "rowCount" | "notes"> {
+  const first = arrays.find(({ name }) => roleOf(name) === "state");
+  if (first === undefined) {
+    const names = arrays.map(({ name }) => name).join(", ");
+    throw dataError(`${ROLES.state[0]} is missing; there is ${names || "nothing"}`);
+  }
+  const [rowCount = 0] = first.shape;
+  if (rowCount === 0) throw dataError("the file has no steps");
+  const notes: string[] = [];
+  const columns: TableColumn[] = [];
+  for (const { name, shape: [count, ...shape], dtype, why } of arrays) {
+    if (dtype !== undefined && count === rowCount) {
+      columns.push({ name, dtype, shape });
+      continue;
+    }
+    if (isKnown(name)) {
+      throw dataError(
+        dtype === undefined
+          ? `${name} ${why}, and numbers are needed`
+          : `${name} has ${
+            count ?? "no"
+          } rows, and ${first.name} has ${rowCount}: all must have as many`,
+      );
+    }
+    notes.push(
+      `${name} ${dtype === undefined ? why : "has no row for each step"}, so it was left out.`,
+    );
+  }
+  return { columns, rowCount, notes };
 }
 
 /** What a column is for; undefined for others. States may have parts. */

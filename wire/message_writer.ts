@@ -100,6 +100,18 @@ export class MessageWriter {
     this.end();
   }
 
+  /** Several whole numbers of 64 bits with their signs, exact up to 2^53. */
+  integers(field: number, values: ArrayLike<number>): void {
+    this.begin(field);
+    for (let k = 0; k < values.length; k++) {
+      const value = values[k] as number;
+      this.#need(10);
+      if (value >= 0 && value < 128) this.#bytes[this.#at++] = value;
+      else this.#raw64({ low: value >>> 0, high: Math.floor(value / 2 ** 32) >>> 0 });
+    }
+    this.end();
+  }
+
   /** A number of 64 bits with a point. */
   double(field: number, value: number): void {
     this.#need(16);

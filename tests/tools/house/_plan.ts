@@ -60,7 +60,9 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
     ...["shards", "actors", "learner", "mod.ts", "replay", "storage", "schema", "ffi", "base"],
   ],
   // Episodes in files of other libraries, and the command stand above the library. A snapshot's schema is the replay's own.
-  interchange: ["mod.ts", "replay", "stats", "schema", "eviction", "storage", "ffi", "base"],
+  interchange: [
+    ...["mod.ts", "replay", "stats", "schema", "eviction", "storage", "wire", "ffi", "base"],
+  ],
   // The test kit for users' rules stands above the library. From the other parts it imports only their checks of
   // arguments.
   testing: ["mod.ts", "selectors", "eviction", "base"],
