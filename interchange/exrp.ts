@@ -99,7 +99,7 @@ export async function exrp(args: readonly string[], options: ExrpOptions = {}): 
       .action(async (paths: string[]) => {
         for (const path of paths) {
           try {
-            if (!await verify(path, watching)) status = 1;
+            if (!await verify(path, print)) status = 1;
           } catch (error) {
             complain(`exrp: ${reasonOf(error)}`);
             status = 1;

@@ -8,6 +8,7 @@ import { show } from "../base/checks.ts";
 import { reasonOf, ReplayError } from "../base/errors.ts";
 import { VERSION } from "../base/version.ts";
 import { browserFolder } from "../ffi/browser_folder.ts";
+import type { SnapshotKind } from "./frames.ts";
 import {
   attemptOn,
   checkPermitted,
@@ -19,6 +20,9 @@ import {
 
 /** The file that says which tables a folder has. */
 export const TABLES_FILE = "tables.json";
+
+/** Snapshots of tables. */
+export const TABLES_KIND: SnapshotKind = { magic: "EXRPTABL", version: 2, of: "tables" };
 
 /** What folders of one kind have. */
 export interface DescribedKind {

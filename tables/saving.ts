@@ -15,6 +15,7 @@ import type { Kernel } from "../ffi/library.ts";
 import { EXRP_TABLES_INFO_BYTES, EXRP_TABLES_INFO_SIZE } from "../ffi/symbols.ts";
 import { dtypeOfName } from "../reverb/dtypes.ts";
 import { rowSpec } from "../reverb/tensor.ts";
+import { TABLES_KIND } from "../storage/described_folder.ts";
 import { mismatch } from "../storage/errors.ts";
 import {
   boolean,
@@ -37,14 +38,10 @@ import {
   FrameReader,
   PIECE_BYTES_MAX,
   type Reading,
-  type SnapshotKind,
 } from "../storage/frames.ts";
 import type { ColumnShape } from "../reverb/check_item.ts";
 import type { TableCore } from "./_tables_core.ts";
 import { CHUNK, type KernelTables, TABLE } from "./kernel_tables.ts";
-
-/** Snapshots of tables. */
-export const TABLES_KIND: SnapshotKind = { magic: "EXRPTABL", version: 2, of: "tables" };
 
 /** A piece of the kernel has at most so many bytes, unless it is a single chunk. */
 const KERNEL_PIECE_BYTES = PIECE_BYTES_MAX - FRAME_OVERHEAD_BYTES;

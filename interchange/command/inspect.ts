@@ -8,6 +8,7 @@ import { show } from "../../base/checks.ts";
 import { reasonOf, ReplayError } from "../../base/errors.ts";
 import { count, group } from "../../base/inspect.ts";
 import type { NativeEviction } from "../../eviction/native_eviction.ts";
+import { openKernel } from "../../ffi/library.ts";
 import {
   afterDraws,
   ExperienceReplay,
@@ -18,16 +19,17 @@ import {
   reservoir,
   secondChance,
 } from "../../mod.ts";
+import { KIND } from "../../replay/snapshot/snapshot.ts";
 import { readSchema, type SnapshotSchema } from "../../replay/snapshot/snapshot_schema.ts";
 import { Column, type DType, KeptColumn } from "../../schema/columns.ts";
 import { READ_ONLY } from "../../storage/durable_options.ts";
 import type { Histogram } from "../../stats/replay_stats.ts";
-import { kindOf, openData } from "../_files.ts";
+import { readFromFile } from "../../storage/file.ts";
+import { FrameReader, type Reading } from "../../storage/frames.ts";
+import { kindOf } from "../_files.ts";
 import { stateOf } from "../_steps.ts";
 import { dataError } from "../_values.ts";
-import { magicOf, SNAPSHOTS } from "./_check_snapshot.ts";
 import { boundOf } from "./move.ts";
-import { viewOf } from "./_window.ts";
 
 /** Shows the replay of a folder or of a snapshot. */
 export async function inspect(
@@ -182,30 +184,20 @@ function isDamage(error: unknown): boolean {
 }
 
 function damaged(path: string, cause: unknown): ReplayError {
-  return dataError(`${show(path)}: ${reasonOf(cause)}; exrp verify names each damage`, cause);
+  return dataError(`${show(path)}: ${reasonOf(cause)}; exrp verify says where`, cause);
 }
 
 /** The schema, which is the first section. */
 async function schemaOf(path: string): Promise<SnapshotSchema> {
-  const file = await openData("inspect", path);
+  const reader = new FrameReader(await openKernel(), KIND);
+  const read = function* (): Reading<SnapshotSchema> {
+    return readSchema("", yield* reader.begin());
+  };
   try {
-    const of = SNAPSHOTS[await magicOf(file)];
-    if (of === undefined) throw dataError(`${show(path)} is no snapshot`);
-    if (of !== "a replay") {
-      throw dataError(
-        `${show(path)} is a snapshot of ${of}; inspect shows replays, and verify checks both`,
-      );
-    }
-    const head = await file.read(16, 20);
-    if (head.length < 20) throw dataError(`${show(path)} ends in its schema`);
-    const bytes = await file.read(36, Number(viewOf(head).getBigUint64(8, true)));
-    try {
-      return readSchema("", JSON.parse(new TextDecoder().decode(bytes)));
-    } catch (cause) {
-      throw damaged(path, cause);
-    }
-  } finally {
-    await file.close();
+    return readFromFile(path, read());
+  } catch (error) {
+    if (isDamage(error)) throw damaged(path, error);
+    throw dataError(`${show(path)}: ${reasonOf(error)}`, error);
   }
 }
 

@@ -15,6 +15,7 @@ import {
   type DescribedKind,
   readDescription,
   TABLES_FILE,
+  TABLES_KIND,
 } from "../../storage/described_folder.ts";
 import { attemptOn, filesFor } from "../../storage/file.ts";
 import type { OpenFile } from "../../storage/files.ts";
@@ -189,13 +190,20 @@ async function verifyFile(kernel: Kernel, path: string): Promise<Verified> {
     bytes += got;
     return got === 0 ? undefined : piece.subarray(0, got);
   };
-  const reader = new FrameReader(kernel, KIND);
+  let first = await next();
+  const isOfTables = new TextDecoder().decode(first?.subarray(0, 8)) === TABLES_KIND.magic;
+  const reader = new FrameReader(kernel, isOfTables ? TABLES_KIND : KIND);
+  const pieces = async (): Promise<Uint8Array | undefined> => {
+    const piece = first ?? await next();
+    first = undefined;
+    return piece;
+  };
   let recordCount: number | undefined;
   let schema: Readonly<Record<string, unknown>> = {};
   const damages: Damage[] = [];
   try {
     schema = await readFromPieces(
-      next,
+      pieces,
       reader.all((name, payload) => {
         // The counters: the fifth is that of records.
         if (name !== "section KERN 0" || lengthOf(payload) < 40) return;

@@ -14,7 +14,7 @@ import { dispose } from "../../base/platform.ts";
 import { filesFor, pathOf } from "../../storage/file.ts";
 import type { Files } from "../../storage/files.ts";
 import { type FolderKind, GenerationFolder } from "../../storage/folder.ts";
-import { TABLES_KIND } from "../../tables/saving.ts";
+import { TABLES_KIND } from "../../storage/described_folder.ts";
 import { loadReverbCheckpoint } from "../../tables/reverb_checkpoint.ts";
 import { kernelTablesOf, type Tables, writeCheckpoint } from "../../tables/tables.ts";
 import type { CheckpointFigures } from "../figures.ts";

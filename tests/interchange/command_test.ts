@@ -3,6 +3,7 @@ import { assert, assertEquals, assertMatch } from "../_assert.ts";
 import { ExperienceReplay, float32, lru, mixture, prioritized, uniform } from "@exrp/replay";
 import { exrp } from "@exrp/replay/exrp";
 import { exportEpisodes, importEpisodes } from "@exrp/replay/interchange";
+import { Tables } from "@exrp/replay/tables";
 import { namesIn } from "../../interchange/_files.ts";
 import { createH5 } from "../../interchange/_hdf5.ts";
 import { native } from "../_native.ts";
@@ -286,7 +287,7 @@ test("inspect says of a damaged snapshot which file it is, with status 1", async
     await Deno.writeFile(file, bytes.map((byte, k) => k === at ? byte ^ 0x60 : byte));
     const { status, out, wrong } = await run("inspect", file);
     assertEquals([status, out], [1, ""]);
-    assertMatch(wrong, /^exrp: ".*saved\.exrp": .*; exrp verify names each damage$/);
+    assertMatch(wrong, /^exrp: ".*saved\.exrp": .*; exrp verify says where$/);
   }
 });
 
@@ -374,6 +375,21 @@ Deno.test("arguments that it does not understand have status 2, and help has 0",
   }
 });
 
+Deno.test("verify checks snapshots of tables, too", () =>
+  withFolder(async (folder) => {
+    const file = `${folder}/tables.exrp`;
+    using tables = await Tables.create({ tables: { replay: { maxSize: 10 } } });
+    await tables.table("replay").insert({ x: Float32Array.of(1, 2, 3) });
+    await tables.serialize(file);
+    assertEquals((await run("verify", file)).status, 0);
+    const bytes = await Deno.readFile(file);
+    const at = bytes.length - 60;
+    await Deno.writeFile(file, bytes.map((byte, k) => k === at ? byte ^ 1 : byte));
+    const { status, out } = await run("verify", file);
+    assertEquals(status, 1);
+    assertMatch(out, /the checksum of section TABL 0 .* is wrong/);
+  }));
+
 Deno.test("what is not there is said", () =>
   withFolder(async (folder) => {
     for (const name of ["inspect", "verify"]) {
@@ -383,9 +399,9 @@ Deno.test("what is not there is said", () =>
     }
     await Deno.writeTextFile(`${folder}/text`, "some text that is no snapshot");
     for (const name of ["inspect", "verify"]) {
-      const { status, wrong } = await run(name, `${folder}/text`);
+      const { status, out, wrong } = await run(name, `${folder}/text`);
       assertEquals(status, 1);
-      assertMatch(wrong, /is no snapshot/);
+      assertMatch(out + wrong, /is no snapshot/);
     }
     assertEquals((await run("verify", folder)).status, 1);
     using replay = await ExperienceReplay.create({ capacity: 1, state: float32() });
