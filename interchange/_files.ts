@@ -7,6 +7,7 @@
  */
 
 import { reasonOf, ReplayError } from "../base/errors.ts";
+import { builtinModule } from "../base/platform.ts";
 import { type Files, platformFiles } from "../storage/files.ts";
 import { pathOf } from "../storage/file.ts";
 
@@ -50,20 +51,10 @@ export interface DataFile {
   close(): Promise<void>;
 }
 
-interface Process {
-  getBuiltinModule?: (name: string) => unknown;
-}
-
-/** A module that Deno, Node and Bun have built in; undefined in a browser. It is no import, so a bundler looks for none. */
-export function builtin<M>(name: string): M | undefined {
-  const { process } = globalThis as { process?: Process };
-  return process?.getBuiltinModule?.(name) as M | undefined;
-}
-
 /** The files of the platform, and `node:fs/promises`. */
 export function filesOf(): { readonly files: Files; readonly fs: NodeFiles } {
   const files = platformFiles();
-  const fs = builtin<NodeFiles>("node:fs/promises");
+  const fs = builtinModule<NodeFiles>("node:fs/promises");
   if (files !== undefined && fs !== undefined) return { files, fs };
   throw new ReplayError("file", "there are no files here, as in any browser; give the bytes");
 }

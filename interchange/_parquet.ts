@@ -5,7 +5,8 @@
  * @module
  */
 
-import { builtin, type DataFile, type NewFile } from "./_files.ts";
+import { builtinModule } from "../base/platform.ts";
+import type { DataFile, NewFile } from "./_files.ts";
 import { load } from "./packages.ts";
 import {
   checkMetadata,
@@ -131,7 +132,7 @@ function elementOf({ element, children }: SchemaNode): SchemaElement | undefined
 /** Unpacks what a file may be packed by. */
 function unpackers({ snappyUncompress }: Hyparquet): Readonly<Record<string, Unpack>> {
   type Sync = (bytes: Uint8Array, options: { readonly maxOutputLength: number }) => Uint8Array;
-  const zlib = builtin<Readonly<Record<string, Sync>>>("node:zlib");
+  const zlib = builtinModule<Readonly<Record<string, Sync>>>("node:zlib");
   const ways = { GZIP: "gunzipSync", ZSTD: "zstdDecompressSync", BROTLI: "brotliDecompressSync" };
   const known: Record<string, Unpack> = {
     SNAPPY(bytes, most): Uint8Array {

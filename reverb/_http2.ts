@@ -36,14 +36,3 @@ export interface Http2 {
     options: { readonly settings: Readonly<Record<string, unknown>> },
   ): Http2Session;
 }
-
-/** What Node, Bun and Deno have, and browsers have not. */
-interface Process {
-  getBuiltinModule?: (name: string) => unknown;
-}
-
-/** `node:http2`; undefined in a browser. */
-export function findHttp2(): Http2 | undefined {
-  const { process } = globalThis as { process?: Process };
-  return process?.getBuiltinModule?.("node:http2") as Http2 | undefined;
-}

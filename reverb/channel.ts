@@ -7,17 +7,11 @@
  */
 
 import { ownConnections } from "../base/own_connections.ts";
-import { deno } from "../base/platform.ts";
+import { builtinModule, deno } from "../base/platform.ts";
 import { waitUntil } from "../base/waits.ts";
 import { DamagedMessage } from "../wire/message_reader.ts";
 import { PREFIX_BYTES } from "../wire/message_writer.ts";
-import {
-  findHttp2,
-  type Headers,
-  type Http2,
-  type Http2Session,
-  type Http2Stream,
-} from "./_http2.ts";
+import type { Headers, Http2, Http2Session, Http2Stream } from "./_http2.ts";
 import { errorOfStatus, ReverbError } from "./errors.ts";
 
 /** Bytes that a server may send before they were read, for a call and for all calls together. */
@@ -72,7 +66,7 @@ export class Channel {
 
   constructor(address: string) {
     this.address = address;
-    const http2 = findHttp2();
+    const http2 = builtinModule<Http2>("node:http2");
     if (http2 === undefined) {
       throw new ReverbError(
         "unimplemented",

@@ -24,6 +24,10 @@ export interface TableFigures extends TableInfo {
   readonly maxTimesSampled: number;
   /** The numbers of its rate limiter. */
   readonly rateLimiter: RateLimiterNumbers;
+  /** Whether the next insert goes in now. */
+  readonly canInsert: boolean;
+  /** Whether the next sample is drawn now. */
+  readonly canSample: boolean;
 }
 
 /** The figures of a server. {@linkcode ReverbServer} gives them. */
@@ -76,18 +80,6 @@ export interface CallFigures {
   readonly code: number;
   /** How many. */
   readonly count: number;
-}
-
-/** Whether a table's rate limiter lets the next insert and the next sample through, by the rules of docs/reverb.md. */
-export function rateLimiterState(table: TableFigures): { canInsert: boolean; canSample: boolean } {
-  const { inserts, samples, deletes, rateLimiter } = table;
-  const stored = inserts - deletes;
-  const difference = inserts * rateLimiter.ratio - samples;
-  return {
-    canInsert: stored + 1 <= rateLimiter.minSize ||
-      difference + rateLimiter.ratio <= rateLimiter.differenceMax,
-    canSample: stored >= rateLimiter.minSize && difference - 1 >= rateLimiter.differenceMin,
-  };
 }
 
 /** What happened a second at each table. */

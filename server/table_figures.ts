@@ -19,5 +19,7 @@ export function tableFigures(tables: Tables, name: string): TableFigures {
     ...{ maxSize, maxBytes, maxTimesSampled },
     ...table.info(),
     rateLimiter: rateLimiter.numbers,
+    canInsert: table.canInsert(),
+    canSample: table.canSample(),
   };
 }

@@ -8,7 +8,7 @@
  * @module
  */
 
-import { deno, dispose } from "../base/platform.ts";
+import { builtinModule, deno, dispose } from "../base/platform.ts";
 
 /** What is used of `node:fs`. The library has its own types for it, so that its users need not have those of Node. */
 interface NodeFs {
@@ -132,25 +132,20 @@ export interface Files {
   isRefusal(error: unknown): boolean;
 }
 
-/** What Node, Bun and Deno have, and browsers have not. */
-interface Process {
-  getBuiltinModule?: (name: string) => unknown;
-}
-
 let known: Files | undefined;
 
 /** The files of this platform, or undefined where there are none, as in a browser. */
 export function platformFiles(): Files | undefined {
   // Asked for late: Deno loads what it has of Node's when this name is first read, which takes 7 ms.
-  known ??= filesOf(deno, (globalThis as { process?: Process }).process);
+  known ??= filesOf(deno, builtinModule);
   return known;
 }
 
 /** The files of a platform that has these. */
-export function filesOf(deno?: typeof Deno, process?: Process): Files | undefined {
-  // Not an import: bundlers for browsers would look for the module.
-  const builtin = <M>(name: string): M | undefined =>
-    process?.getBuiltinModule?.(name) as M | undefined;
+export function filesOf(
+  deno: typeof Deno | undefined,
+  builtin: typeof builtinModule,
+): Files | undefined {
   const path = builtin<NodePath>("node:path");
   const url = builtin<NodeUrl>("node:url");
   const fs = builtin<NodeFs>("node:fs");

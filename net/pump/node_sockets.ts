@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { builtinModule } from "../../base/platform.ts";
 import type { Socket, SocketServer, SocketTaker } from "./socket.ts";
 
 /** What is used of a socket of `node:net`. The library has its own types for it, so that its users need not have those of Node. */
@@ -33,14 +34,8 @@ interface NodeNet {
   ): NodeServer;
 }
 
-/** What Node, Bun and Deno have, and browsers have not. */
-interface Process {
-  getBuiltinModule?: (name: string) => unknown;
-}
-
 function findNet(): NodeNet {
-  const { process } = globalThis as { process?: Process };
-  const net = process?.getBuiltinModule?.("node:net") as NodeNet | undefined;
+  const net = builtinModule<NodeNet>("node:net");
   if (net === undefined) throw new Error("serve() needs sockets, which Deno, Node and Bun have");
   return net;
 }

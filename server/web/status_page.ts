@@ -4,13 +4,7 @@
  * @module
  */
 import { bytesText, numberOf } from "../../base/inspect.ts";
-import {
-  type CheckpointFigures,
-  rateLimiterState,
-  type Rates,
-  type ServerFigures,
-  type TableFigures,
-} from "../figures.ts";
+import type { CheckpointFigures, Rates, ServerFigures, TableFigures } from "../figures.ts";
 
 const style = `
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
@@ -72,13 +66,10 @@ function seconds(value: number): string {
 }
 
 /** What goes in and out now, in words. */
-function stateWords(table: TableFigures): string {
-  const { canInsert, canSample } = rateLimiterState(table);
-  const words = [
-    canInsert ? "inserts go in" : "inserts wait",
-    table.size === 0 ? "no item to sample" : canSample ? "samples go out" : "samples wait",
-  ];
-  return words.join(", ");
+function stateWords({ size, canInsert, canSample }: TableFigures): string {
+  const goesIn = canInsert ? "inserts go in" : "inserts wait";
+  const goesOut = canSample ? "samples go out" : "samples wait";
+  return `${goesIn}, ${size === 0 ? "no item to sample" : goesOut}`;
 }
 
 function limitWords({ rateLimiter }: TableFigures): string {

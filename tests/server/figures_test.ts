@@ -1,21 +1,7 @@
 /** What figures say of rate limiters, and how rates come of them. */
 import { assertEquals } from "../_assert.ts";
-import { rateLimiterState, RateMeter } from "../../server/figures.ts";
+import { RateMeter } from "../../server/figures.ts";
 import { figuresOf, table } from "./web/_figures.ts";
-
-Deno.test("a rate limiter's state follows its two rules", () => {
-  assertEquals(rateLimiterState(table), { canInsert: true, canSample: true });
-  // 300 inserts x 2 - 600 samples = 0, and one sample more would be below 0.
-  assertEquals(rateLimiterState({ ...table, samples: 600 }).canSample, false);
-  assertEquals(rateLimiterState({ ...table, samples: 599 }).canSample, true);
-  const narrow = { ...table, rateLimiter: { ...table.rateLimiter, differenceMax: 102 } };
-  // (300 + 1) x 2 - 500 = 102.
-  assertEquals(rateLimiterState(narrow).canInsert, true);
-  assertEquals(rateLimiterState({ ...narrow, samples: 499 }).canInsert, false);
-  // Below minSize, inserts go in whatever the difference is, and nothing comes out.
-  const small = { ...narrow, samples: 0, inserts: 90, deletes: 0 };
-  assertEquals(rateLimiterState(small), { canInsert: true, canSample: false });
-});
 
 Deno.test("a rate is that of the last seconds, and of a table that was reset, that since the reset", () => {
   const meter = new RateMeter();

@@ -20,6 +20,8 @@ export const table: TableFigures = {
   samplersWaiting: 2,
   largestPriority: 7.5,
   rateLimiter: { ratio: 2, minSize: 100, differenceMin: 0, differenceMax: Number.MAX_VALUE },
+  canInsert: true,
+  canSample: true,
 };
 
 /** Figures with these tables. */

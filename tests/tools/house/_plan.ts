@@ -223,7 +223,6 @@ export const platformFiles: readonly string[] = [
     "interchange/_files.ts",
     "net/pump/deno_sockets.ts",
     "net/pump/node_sockets.ts",
-    "reverb/_http2.ts",
   ],
 ];
 
