@@ -20,8 +20,6 @@ export interface SelectorFigures {
   readonly picks: number;
   /** The sum of their weights: the shares of shards are in proportion to it. */
   readonly sum: number;
-  /** Picks that it has drawn, for everybody. */
-  readonly drawn: number;
 }
 
 /** A heartbeat. */
@@ -32,18 +30,12 @@ export interface Beat {
   readonly incarnation: string;
   /** The checksum of the columns. */
   readonly schema: number;
-  /** How many records it holds at most. */
-  readonly capacity: number;
   /** How many it holds. */
   readonly records: number;
   /** How many were ever written to it. */
   readonly recorded: number;
-  /** Bytes of chunks that wait for a rate limiter. */
-  readonly waitingBytes: number;
   /** How many writers sent it something lately. */
   readonly writers: number;
-  /** Whether it confirms what is on its disk, and not only in its memory. */
-  readonly isDurable: boolean;
   /** Its selectors, in order. */
   readonly selectors: readonly SelectorFigures[];
   /** True in the last heartbeat of a shard that ends. */
@@ -95,7 +87,7 @@ export function readBeat(bytes: Uint8Array): Beat {
 }
 
 function beatOf(from: Readonly<Record<string, unknown>>): Beat {
-  const { incarnation, isDurable, selectors, version } = from;
+  const { incarnation, selectors, version } = from;
   const name = checkToken("the name of a shard", from["name"]);
   if (version !== WIRE_VERSION) {
     const words = `the shard ${name} speaks version ${shown(version)}`;
@@ -109,19 +101,12 @@ function beatOf(from: Readonly<Record<string, unknown>>): Beat {
     name,
     incarnation,
     schema: numberOf(from, "schema"),
-    capacity: numberOf(from, "capacity"),
     records: numberOf(from, "records"),
     recorded: numberOf(from, "recorded"),
-    waitingBytes: numberOf(from, "waitingBytes"),
     writers: countOf(from, "writers", ACTORS_MAX),
-    isDurable: isDurable === true,
     selectors: selectors.map((each: unknown) => {
       const figures = (each ?? {}) as Readonly<Record<string, unknown>>;
-      return {
-        picks: numberOf(figures, "picks"),
-        sum: numberOf(figures, "sum"),
-        drawn: numberOf(figures, "drawn"),
-      };
+      return { picks: numberOf(figures, "picks"), sum: numberOf(figures, "sum") };
     }),
     ...from["isLast"] === true ? { isLast: true } : {},
   };

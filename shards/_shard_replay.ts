@@ -151,22 +151,13 @@ export class ShardReplay {
       capacity: this.#core.config.capacity,
       records: info[abi.EXRP_INFO_RECORD_COUNT],
       recorded: info[abi.EXRP_INFO_RECORDED_COUNT],
-      ...{ waitingBytes: this.#waitingBytes, isDurable: this.#isDurable },
       writers: this.#ledger.writersSince(performance.now() - WRITER_MS),
-      selectors: this.#register.entries.map((entry) => this.#figuresOf(entry)),
+      selectors: this.#register.entries.map((entry) => this.#sumOf(entry)),
     };
   }
 
-  #figuresOf(entry: SelectorEntry): SelectorFigures {
-    const { id, kernel: { symbols } } = this.#core;
-    const drawn = new Float64Array(abi.EXRP_DRAWS_INFO_COUNT);
-    symbols.exrp_draws_info(id, entry.log, drawn, lengthOf(drawn));
-    const { picks, sum } = this.#sumOf(entry);
-    return { picks, sum, drawn: drawn[abi.EXRP_DRAWS_DRAWN_COUNT] ?? 0 };
-  }
-
   /** How many picks a selector has, and the sum of their weights; for rules without weights, each pick weighs 1. */
-  #sumOf({ nativeId, selector }: SelectorEntry): { picks: number; sum: number } {
+  #sumOf({ nativeId, selector }: SelectorEntry): SelectorFigures {
     const { id, kernel: { symbols } } = this.#core;
     if (nativeId >= 0) {
       const summary = new Float64Array(abi.EXRP_SUMMARY_NUMBERS);

@@ -453,9 +453,8 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   ): void {
     // Heartbeats wait behind a long answer.
     if (rows.length < total) this.#members.hear(shard, busyMs);
-    const drawn = this.#known.get(shard)?.drawn ?? 0;
     const isAlive = this.#members.all.get(shard)?.isAlive === true;
-    if (isAlive && status !== DRAWN.refused) this.#known.set(shard, { picks, sum, drawn });
+    if (isAlive && status !== DRAWN.refused) this.#known.set(shard, { picks, sum });
     this.#count(shard, recorded);
   }
 
