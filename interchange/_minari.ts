@@ -5,7 +5,7 @@
  */
 
 import { release } from "../base/bytes.ts";
-import type { Column, Columns, DType } from "../schema/columns.ts";
+import type { Column, DType } from "../schema/columns.ts";
 import type { NamedColumns } from "../schema/record_columns.ts";
 import type { StateTree } from "../schema/state.ts";
 import { h5Values } from "./_d4rl.ts";
@@ -26,15 +26,9 @@ import {
   partOf,
   readRows,
 } from "./_hdf5.ts";
-import {
-  fileNames,
-  type Leaf,
-  nameColumns,
-  type Piece,
-  type Reading,
-  type Source,
-} from "./_steps.ts";
-import { columnFor, dataError, pythonJson, rowsOf, sizeOf, type Values } from "./_values.ts";
+import { fileNames, type Reading } from "./_steps.ts";
+import { isState, type Rows, rowsFor, type Table, type TableColumn } from "./_table.ts";
+import { bytesOf, dataError, pythonJson, sizeOf, type Values, valuesIn } from "./_values.ts";
 
 /** The name of the file in a data set of Minari's. */
 export const MAIN_FILE = "main_data.hdf5";
@@ -43,12 +37,6 @@ export const METADATA_FILE = "metadata.json";
 
 /** Bytes that are read at once. */
 const READ_BYTES = 2 ** 20;
-
-/** An array of an episode. */
-interface Part {
-  readonly path: readonly string[];
-  readonly array: H5Dataset;
-}
 
 /** The path of the file: Minari's data sets are folders. */
 export async function mainFile(source: string): Promise<string> {
@@ -60,15 +48,15 @@ export async function mainFile(source: string): Promise<string> {
   throw dataError(`there is no ${MAIN_FILE} in ${JSON.stringify(source)}`);
 }
 
-/** Opens a data set. */
-export async function openMinari(source: string | Uint8Array, reading: Reading): Promise<Source> {
+/** The table in a data set: the steps of all episodes, each with a row more for its final state. */
+export async function openMinari(source: string | Uint8Array, reading: Reading): Promise<Table> {
   const opened = await openH5(typeof source === "string" ? await mainFile(source) : source);
   const { file } = opened;
   try {
-    const names = namesOf(file).filter((name) => /^episode_\d+$/.test(name)).sort((one, other) =>
+    const episodes = namesOf(file).filter((name) => /^episode_\d+$/.test(name)).sort((one, other) =>
       Number(one.slice("episode_".length)) - Number(other.slice("episode_".length))
     );
-    const [first] = names;
+    const [first] = episodes;
     if (first === undefined) {
       throw dataError(
         `there is no group episode_0; there is ${
@@ -76,21 +64,39 @@ export async function openMinari(source: string | Uint8Array, reading: Reading):
         }`,
       );
     }
+    const [example, steps] = episodeOf(file, first);
+    for (const name of ["actions", ...ENDS]) arrayOf(example, name, first);
     const notes: string[] = [];
-    const episode = groupOf(file, first);
-    const steps = lengthOf(episode, first);
-    const named = columnsOf(episode, first, steps, notes);
-    let stepCount = 0;
-    for (const name of names) stepCount += lengthOf(groupOf(file, name), name);
-    return {
-      named,
-      stepCount,
-      episodeCount: names.length,
-      notes,
-      async *pieces(): AsyncGenerator<Piece> {
-        for (const name of names) {
-          yield* piecesOf(groupOf(file, name), name, named, reading);
+    const columns: TableColumn[] = [];
+    for (const [name, array] of arraysIn(example)) {
+      const dtype = h5DType(array);
+      const [count, ...shape] = array.metadata.shape ?? [];
+      if (isState(name) && isJpeg(array)) {
+        throw dataError(
+          `${first}: ${name} has pictures as JPEG, which is lossy, and is not unpacked here; write the data set with jpeg_encoding=False`,
+        );
+      }
+      if (!name.startsWith("infos/")) {
+        if (ENDS.includes(name)) continue;
+        if (dtype === undefined) {
+          throw dataError(`${first}: ${name} has ${h5Kind(array)}, and numbers are needed`);
         }
+      } else if (dtype === undefined || (count !== steps && count !== steps + 1)) {
+        notes.push(`${name} has no number for each step, so it was left out.`);
+        continue;
+      }
+      columns.push({ name, dtype, shape });
+    }
+    let stepCount = 0;
+    for (const name of episodes) stepCount += episodeOf(file, name)[1];
+    return {
+      columns: [...columns, ...OWN],
+      rowCount: stepCount + episodes.length,
+      stepCount,
+      episodeCount: episodes.length,
+      notes,
+      async *rows(asked): AsyncGenerator<Rows> {
+        for (const name of episodes) yield* rowsOf(file, name, asked, reading);
       },
       close: () => Promise.resolve(opened.close()),
     };
@@ -100,11 +106,14 @@ export async function openMinari(source: string | Uint8Array, reading: Reading):
   }
 }
 
-function groupOf(of: H5Group, name: string): H5Group {
-  const group = partOf(of, name);
-  if (isGroup(group)) return group;
-  throw dataError(`${name} is no group`);
-}
+/** What says how an episode ended. */
+const ENDS = ["terminations", "truncations"];
+/** Columns that are made of that, and of the attributes. */
+const OWN: readonly TableColumn[] = [
+  { name: "is_last", dtype: "bool", shape: [] },
+  { name: "is_terminal", dtype: "bool", shape: [] },
+  { name: "tag", dtype: "int32", shape: [] },
+];
 
 /** An array that each episode must have. */
 function arrayOf(episode: H5Group, name: string, at: string): H5Dataset {
@@ -117,36 +126,11 @@ function arrayOf(episode: H5Group, name: string, at: string): H5Dataset {
   );
 }
 
-/** How many steps an episode has. */
-function lengthOf(episode: H5Group, at: string): number {
-  return arrayOf(episode, "rewards", at).metadata.shape?.[0] ?? 0;
-}
-
-/** The arrays of the observations. */
-function observationsOf(episode: H5Group, at: string): readonly Part[] {
-  const observations = partOf(episode, "observations");
-  if (isDataset(observations)) return [{ path: [], array: observations }];
-  if (!isGroup(observations)) {
-    throw dataError(
-      `${at}: observations is missing; there is ${namesOf(episode).join(", ") || "nothing"}`,
-    );
-  }
-  return [...arraysIn(observations)].map(([name, array]) => ({ path: name.split("/"), array }));
-}
-
-/** The arrays of the infos that have a row for each step, or also one for the reset. */
-function infosOf(episode: H5Group, steps: number): Map<string, H5Dataset> {
-  const infos = partOf(episode, "infos");
-  const found = new Map<string, H5Dataset>();
-  if (!isGroup(infos)) return found;
-  for (const [name, array] of arraysIn(infos)) {
-    const count = array.metadata.shape?.[0];
-    const isFull = !array.metadata.shape?.slice(1).includes(0);
-    if (isFull && h5DType(array) !== undefined && (count === steps || count === steps + 1)) {
-      found.set(name, array);
-    }
-  }
-  return found;
+/** The group of an episode, and how many steps it has. */
+function episodeOf(file: H5Group, name: string): readonly [episode: H5Group, steps: number] {
+  const episode = partOf(file, name);
+  if (!isGroup(episode)) throw dataError(`${name} is no group`);
+  return [episode, arrayOf(episode, "rewards", name).metadata.shape?.[0] ?? 0];
 }
 
 /** Whether an array has pictures as the bytes of JPEG files. */
@@ -158,149 +142,73 @@ function isJpeg(array: H5Dataset): boolean {
   return first[0] === 0xff && first[1] === 0xd8 && first[2] === 0xff;
 }
 
-/** The column of an array. */
-function columnOf(array: H5Dataset, name: string, at: string, isSmall: boolean): Column {
-  const dtype = h5DType(array);
-  if (isJpeg(array)) {
-    throw dataError(
-      `${at}: ${name} has pictures as JPEG, which is lossy, and is not unpacked here; write the data set with jpeg_encoding=False`,
-    );
-  }
-  if (dtype === undefined) {
-    throw dataError(`${at}: ${name} has ${h5Kind(array)}, and numbers are needed`);
-  }
-  const shape = (array.metadata.shape ?? []).slice(1);
-  if (shape.includes(0)) {
-    throw dataError(`${at}: ${name} has no number in a row, as its shape is [${shape}]`);
-  }
-  return columnFor(dtype, shape, isSmall);
-}
-
-/** The columns of a data set, by its first episode. */
-function columnsOf(
-  episode: H5Group,
+/** The rows of one episode. */
+async function* rowsOf(
+  file: H5Group,
   at: string,
-  steps: number,
-  notes: string[],
-): NamedColumns {
-  const leaves = observationsOf(episode, at).map(({ path, array }): Leaf => ({
-    path,
-    column: columnOf(array, ["observations", ...path].join("/"), at, true),
-  }));
-  const action = columnOf(arrayOf(episode, "actions", at), "actions", at, true);
-  const reward = columnOf(arrayOf(episode, "rewards", at), "rewards", at, false);
-  const infos = infosOf(episode, steps);
-  const all = partOf(episode, "infos");
-  const left = isGroup(all)
-    ? [...arraysIn(all)].map(([name]) => name).filter((name) => !infos.has(name))
-    : [];
-  if (left.length > 0) {
-    notes.push(
-      `infos/${left.join(", infos/")} have no number for each step, so they were left out.`,
-    );
-  }
-  const extras: Columns = Object.fromEntries(
-    [...infos].map(([name, array]) => [name, columnOf(array, `infos/${name}`, at, false)]),
-  );
-  return nameColumns(leaves, action, reward, extras);
-}
-
-/** The steps of one episode. */
-async function* piecesOf(
-  episode: H5Group,
-  at: string,
-  named: NamedColumns,
+  asked: readonly TableColumn[],
   { truncatesUnfinished }: Reading,
-): AsyncGenerator<Piece> {
-  const steps = lengthOf(episode, at);
+): AsyncGenerator<Rows> {
+  const [episode, steps] = episodeOf(file, at);
   if (steps === 0) return;
-  const parts = observationsOf(episode, at);
-  const observations = fileNames(named.tree).map((path) => {
-    const name = path.join("/");
-    const part = parts.find((each) => each.path.join("/") === name);
-    if (part === undefined) throw dataError(`${at}: observations/${name} is missing`);
-    return part.array;
-  });
-  const infos = infosOf(episode, steps);
-  const { extraNames } = named;
-  const extras = extraNames.map((name) => {
-    const array = infos.get(name);
-    if (array === undefined) throw dataError(`${at}: infos/${name} has no number for each step`);
-    return array;
-  });
-  const arrays = [
-    ...observations,
-    arrayOf(episode, "actions", at),
-    arrayOf(episode, "rewards", at),
-  ];
-  const leafCount = observations.length;
-  for (const [k, array] of [...arrays, ...extras].entries()) {
-    const { name = "", column } = named.columns[k] ?? {};
-    const [count, ...shape] = array.metadata.shape ?? [];
-    const needed = k < leafCount ? steps + 1 : steps;
-    if (k < arrays.length && count !== needed) {
-      throw dataError(
-        `${at}: ${name} has ${count} rows, and for ${steps} rewards it needs ${needed}`,
-      );
-    }
-    if (column !== undefined && sizeOf(shape) !== column.elementCount) {
-      throw dataError(`${at}: ${name} has [${shape}] in a row, and [${column.shape}] before`);
-    }
-  }
-  const isSet = (name: string): boolean => {
+  const arrays = new Map(arraysIn(episode));
+  const [isTerminated, isTruncated] = ENDS.map((name) => {
     const array = arrayOf(episode, name, at);
     const count = array.metadata.shape?.[0];
     if (count !== steps) {
       throw dataError(`${at}: ${name} has ${count} rows, and there are ${steps} rewards`);
     }
-    const [last] = readRows(array, name, steps - 1, steps);
-    return last === 1;
-  };
-  const isTerminated = isSet("terminations");
-  if (!isTerminated && !isSet("truncations") && !truncatesUnfinished) {
+    return readRows(array, name, steps - 1, steps)[0] === 1;
+  });
+  if (!isTerminated && !isTruncated && !truncatesUnfinished) {
     throw dataError(
       `${at} has no end: its last step is neither terminated nor truncated. To take such episodes as truncated, give unfinished: "truncate"`,
     );
   }
-  const rowBytes = named.columns.reduce(
-    (sum, { column }) => sum + column.elementBytes * column.elementCount,
-    0,
+  const tag = Number(attributeOf(episode, "tag") ?? 0);
+  // Of each column, how many rows stand before those of the steps: infos may have one of the reset.
+  const before = asked.map(({ name, shape }) => {
+    if (OWN.some((own) => own.name === name)) return 0;
+    const [count = 0, ...found] = arrays.get(name)?.metadata.shape ?? [];
+    const isInfo = name.startsWith("infos/");
+    const needed = steps + Number(isState(name));
+    if (count !== needed && !(isInfo && count === steps + 1)) {
+      throw dataError(
+        arrays.has(name)
+          ? `${at}: ${name} has ${count} rows, and for ${steps} rewards it needs ${needed}`
+          : `${at}: ${name} is missing`,
+      );
+    }
+    if (sizeOf(found) !== sizeOf(shape)) {
+      throw dataError(`${at}: ${name} has [${found}] in a row, and [${shape}] before`);
+    }
+    return isInfo ? count - steps : 0;
+  });
+  const step = rowsFor(
+    asked.map(({ dtype, shape }) => ({ bytes: bytesOf(dtype) * sizeOf(shape) })),
+    READ_BYTES,
   );
-  const step = Math.max(1, Math.floor(READ_BYTES / rowBytes));
-  const tag = attributeOf(episode, "tag");
   for (let from = 0; from < steps; from += step) {
     const to = Math.min(steps, from + step);
     const isEnd = to === steps;
-    const width = (k: number): number => named.columns[k]?.column.elementCount ?? 1;
-    // The final state is read with the states before it.
-    const states = observations.map((array, k) =>
-      readRows(array, named.columns[k]?.name ?? "", from, isEnd ? to + 1 : to)
-    );
-    const others = [
-      ...arrays.slice(leafCount).map((array, k) =>
-        readRows(array, named.columns[leafCount + k]?.name ?? "", from, to)
-      ),
-      // The first row of infos is that of the reset.
-      ...extras.map((array, k) => {
-        const reset = (array.metadata.shape?.[0] ?? 0) - steps;
-        return readRows(array, extraNames[k] ?? "", from + reset, to + reset);
-      }),
-    ];
-    yield {
-      count: to - from,
-      columns: [
-        ...states.map((values, k) => rowsOf(values, width(k), 0, to - from)),
-        ...others,
-      ],
-      end: isEnd
-        ? {
-          finalState: states.map((values, k) => rowsOf(values, width(k), to - from, to - from + 1)),
-          isTruncated: !isTerminated,
-        }
-        : undefined,
-      tag: typeof tag === "number" ? tag : tag === undefined ? undefined : Number(tag),
-    };
-    release([...states, ...others]);
+    const count = to - from + Number(isEnd);
+    const values = asked.map(({ name, dtype, shape }, k): Values => {
+      if (name === "tag") return new Int32Array(count).fill(tag);
+      const array = arrays.get(name);
+      if (array === undefined) {
+        const flags = new Uint8Array(count);
+        if (isEnd) flags[count - 1] = Number(name === "is_last" || isTerminated);
+        return flags;
+      }
+      // The final state is read with the states before it. Other columns have nothing there.
+      const [first, rows] = [from + (before[k] ?? 0), isState(name) ? count : to - from];
+      const found = readRows(array, name, first, first + rows);
+      if (rows === count) return found;
+      const padded = valuesIn(dtype, new Uint8Array(count * sizeOf(shape) * bytesOf(dtype)), name);
+      padded.set(found as never);
+      return padded;
+    });
+    yield { count, values, release: () => release(values) };
   }
 }
 

@@ -86,8 +86,7 @@ async function open(
   source: string | Uint8Array,
   reading: Reading,
 ): Promise<Source> {
-  if (format === "minari") return await openMinari(source, reading);
-  const table = await openTable(where, format, source);
+  const table = await openTable(where, format, source, reading);
   try {
     return tableSource(table, reading, format === "lerobot");
   } catch (error) {
@@ -100,7 +99,9 @@ async function openTable(
   where: string,
   format: EpisodeFormat,
   source: string | Uint8Array,
+  reading: Reading,
 ): Promise<Table> {
+  if (format === "minari") return await openMinari(source, reading);
   if (format === "d4rl") return await openD4rl(source);
   if (format === "lerobot") {
     if (typeof source === "string") return await openLerobot(source);

@@ -31,6 +31,9 @@ export interface Rows {
 export interface Table {
   readonly columns: readonly TableColumn[];
   readonly rowCount: number;
+  /** How many steps and episodes there are, if that is known. */
+  readonly stepCount?: number;
+  readonly episodeCount?: number;
   /** What of the file is no column, in sentences. */
   readonly notes: readonly string[];
   /** What is in columns that are not read, by their names. */
@@ -93,7 +96,7 @@ export interface FoundArray {
 export function columnsIn(
   arrays: readonly FoundArray[],
 ): Pick<Table, "columns" | "rowCount" | "notes"> {
-  const first = arrays.find(({ name }) => roleOf(name) === "state");
+  const first = arrays.find(({ name }) => isState(name));
   if (first === undefined) {
     const names = arrays.map(({ name }) => name).join(", ");
     throw dataError(`${ROLES.state[0]} is missing; there is ${names || "nothing"}`);
@@ -121,6 +124,11 @@ export function columnsIn(
     );
   }
   return { columns, rowCount, notes };
+}
+
+/** Whether a name is that of a state, or of a part of it. */
+export function isState(name: string): boolean {
+  return roleOf(name) === "state";
 }
 
 /** What a column is for; undefined for others. States may have parts. */
@@ -181,7 +189,6 @@ export function tableSource(
   /** Whether a table without rewards has rewards of 0. */
   mayLackReward = false,
 ): Source {
-  const { rowCount } = table;
   const notes = [...table.notes];
   const unread = new Map(table.unread);
   const columns = table.columns.filter(({ name, shape }) => {
@@ -236,8 +243,8 @@ export function tableSource(
   );
   return {
     named,
-    stepCount: rowCount,
-    episodeCount: undefined,
+    stepCount: table.stepCount ?? table.rowCount,
+    episodeCount: table.episodeCount,
     notes,
     pieces: () => piecesOf(table, layout, { named, action, reward }, reading),
     close: () => table.close(),

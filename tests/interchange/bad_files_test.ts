@@ -181,11 +181,11 @@ Deno.test("minari: what is missing or ragged is named, and pictures as JPEG are"
     );
     assertEquals(
       await refused("minari", await file({ observations: [3, 2] }), 1),
-      "episode_1: state has 3 rows, and for 3 rewards it needs 4; 1 whole episode before it is recorded",
+      "episode_1: observations has 3 rows, and for 3 rewards it needs 4; 1 whole episode before it is recorded",
     );
     assertEquals(
       await refused("minari", await file({ observations: [4, 3] }), 1),
-      "episode_1: state has [3] in a row, and [2] before; 1 whole episode before it is recorded",
+      "episode_1: observations has [3] in a row, and [2] before; 1 whole episode before it is recorded",
     );
     const none = await h5(`${folder}/none.hdf5`, (to) => put(to, "observations", [3]));
     assertEquals(
