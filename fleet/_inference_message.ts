@@ -12,7 +12,7 @@ import type { TransitionColumns } from "../learner/types.ts";
 import { type AnyColumnArray, type NamedColumn, viewOf } from "../schema/columns.ts";
 import { checkColumns, type NamedColumns } from "../schema/record_columns.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { f64, MessageLayout, u32, whole } from "../shards/message_layout.ts";
+import { MessageLayout } from "../shards/message_layout.ts";
 
 /** "EXI1", as the first four bytes. */
 const MAGIC = 0x31495845;
@@ -73,9 +73,9 @@ interface RequestFields extends Omit<RequestHead, "isReset" | "isEnd"> {
   readonly endedCount: number;
   readonly flags: number;
 }
-const REQUEST: MessageLayout<RequestFields> = new MessageLayout(MAGIC, {
-  ...{ fingerprint: u32, actor: whole, number: whole, environments: u32 },
-  ...{ endedCount: u32, flags: u32, server: u32 },
+const REQUEST: MessageLayout<RequestFields> = new MessageLayout<RequestFields>(MAGIC, {
+  ...{ fingerprint: "u32", actor: "whole", number: "whole", environments: "u32" },
+  ...{ endedCount: "u32", flags: "u32", server: "u32" },
 });
 
 /** Which columns the messages have, and where. */
@@ -192,7 +192,11 @@ type ReplyHead = Pick<InferenceReply, "number" | "server"> & { readonly isNew?: 
 
 const NEW = 1;
 const ERROR = 2;
-const REPLY = new MessageLayout(MAGIC, { flags: u32, number: f64, server: u32 });
+const REPLY = new MessageLayout<{ flags: number; number: number; server: number }>(MAGIC, {
+  flags: "u32",
+  number: "f64",
+  server: "u32",
+});
 
 /** The actions of a request. */
 export function encodeActions(

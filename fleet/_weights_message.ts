@@ -8,7 +8,7 @@
 
 import type { BroadcastArray, BroadcastArrays } from "../actors/broadcast.ts";
 import { viewOf, VIEWS } from "../schema/columns.ts";
-import { f64, MessageLayout, u32, whole } from "../shards/message_layout.ts";
+import { MessageLayout } from "../shards/message_layout.ts";
 
 /** "EXW1", as the first four bytes. */
 const MAGIC = 0x31575845;
@@ -51,9 +51,11 @@ export interface WeightsDescription {
   readonly arrays: readonly BroadcastArray[];
 }
 
-const WEIGHTS: MessageLayout<WeightsHead & { readonly chunk: number }> = new MessageLayout(MAGIC, {
-  ...{ chunk: u32, version: whole, sender: u32, bytes: u32, chunkBytes: u32 },
-  ...{ checksum: u32, layout: u32, began: f64 },
+const WEIGHTS: MessageLayout<WeightsHead & { readonly chunk: number }> = new MessageLayout<
+  WeightsHead & { readonly chunk: number }
+>(MAGIC, {
+  ...{ chunk: "u32", version: "whole", sender: "u32", bytes: "u32", chunkBytes: "u32" },
+  ...{ checksum: "u32", layout: "u32", began: "f64" },
 });
 
 /** A message with a chunk, or with no bytes. */
@@ -92,8 +94,8 @@ function lengthOfChunk(head: WeightsHead, chunk: number | undefined): number {
 export interface Ask extends Pick<WeightsHead, "sender" | "version"> {
   readonly chunk: number;
 }
-export const ASK: MessageLayout<Ask> = new MessageLayout(MAGIC, {
-  ...{ chunk: u32, version: f64, sender: u32 },
+export const ASK: MessageLayout<Ask> = new MessageLayout<Ask>(MAGIC, {
+  ...{ chunk: "u32", version: "f64", sender: "u32" },
 });
 
 /** The bytes that a description is sent as. */

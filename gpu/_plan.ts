@@ -172,13 +172,8 @@ export class Plan<B extends DeviceBuffer> {
     this.#staged = new Uint8Array(end);
   }
 
-  /** The bytes of its memory outside the device. */
+  /** The bytes of its memory outside the device, which are uploaded for a batch. */
   get hostBytes(): number {
-    return this.#staged.byteLength;
-  }
-
-  /** What is uploaded for a batch. */
-  get uploadBytes(): number {
     return this.#staged.byteLength;
   }
 

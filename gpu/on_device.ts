@@ -232,7 +232,7 @@ class OwnedDeviceReplay<B extends DeviceBuffer> implements DeviceReplay<AnySchem
   ): OwnedDeviceBatch {
     const batch = this.#drawer.getBatch(size, selector, { beta });
     plan.fill(GET, buffers, batch.bytes);
-    this.#uploadedBytes += plan.uploadBytes;
+    this.#uploadedBytes += plan.hostBytes;
     const token = {};
     let isHeld = true;
     const made = new OwnedDeviceBatch(

@@ -7,7 +7,7 @@
 
 import { ReplayError } from "../base/errors.ts";
 import { readAs } from "./_message_bytes.ts";
-import { hexName, MessageLayout, u32, whole } from "./message_layout.ts";
+import { MessageLayout } from "./message_layout.ts";
 
 /** One actor's connection to the shard. */
 export interface ActorEntry {
@@ -33,11 +33,24 @@ const VERSION = 3;
 export const STREAMS_MAX = 65_536;
 export const ACTORS_MAX = 65_536;
 /** All entries. Behind the head of each are the reason of a refusal, and its streams. */
-const LEDGER = new MessageLayout(undefined, { version: u32, count: u32 });
-const ENTRY = new MessageLayout(undefined, {
-  ...{ id: hexName, last: whole, refused: whole, streamCount: u32, textBytes: u32 },
+const LEDGER = new MessageLayout<{ version: number; count: number }>(undefined, {
+  version: "u32",
+  count: "u32",
 });
-const STREAM = new MessageLayout(undefined, { handle: whole, stream: u32 });
+interface Head {
+  readonly id: string;
+  readonly last: number;
+  readonly refused: number;
+  readonly streamCount: number;
+  readonly textBytes: number;
+}
+const ENTRY = new MessageLayout<Head>(undefined, {
+  ...{ id: "hex", last: "whole", refused: "whole", streamCount: "u32", textBytes: "u32" },
+});
+const STREAM = new MessageLayout<{ handle: number; stream: number }>(undefined, {
+  handle: "whole",
+  stream: "u32",
+});
 
 /** The actors of one shard. */
 export class Ledger {

@@ -12,7 +12,7 @@ import * as abi from "../ffi/symbols.ts";
 import type { KernelSymbols } from "../ffi/symbols.ts";
 import type { ReplayCore } from "../replay/core.ts";
 import { readAs, refused } from "./_message_bytes.ts";
-import { hexName, i32, MessageLayout, u32, whole } from "./message_layout.ts";
+import { MessageLayout } from "./message_layout.ts";
 
 /** What a call does. */
 export const CALL = {
@@ -60,10 +60,9 @@ export interface Call {
   readonly tag: number;
   readonly payload: Uint8Array;
 }
-type CallHead = Omit<Call, "payload"> & { readonly bytes: number };
-const CALL_HEAD: MessageLayout<CallHead> = new MessageLayout(undefined, {
-  ...{ kind: u32, flags: u32, count: u32, stream: u32, tag: i32, bytes: u32 },
-});
+
+/** The bytes before the payload of a call: the other numbers, and the bytes of the payload. */
+const CALL_HEAD = 24;
 
 /** What stands before the calls of a chunk. */
 interface ChunkHead {
@@ -77,8 +76,8 @@ interface ChunkHead {
   /** How often its sender has begun to send anew. */
   readonly round: number;
 }
-const HEAD: MessageLayout<ChunkHead> = new MessageLayout(0x314b4358, {
-  ...{ schema: u32, actor: hexName, number: whole, callCount: u32, sum: u32, round: u32 },
+const HEAD: MessageLayout<ChunkHead> = new MessageLayout<ChunkHead>(0x314b4358, {
+  ...{ schema: "u32", actor: "hex", number: "whole", callCount: "u32", sum: "u32", round: "u32" },
 });
 /** The bytes before the calls of a chunk. */
 export const CHUNK_HEAD: number = HEAD.bytes;
@@ -92,15 +91,43 @@ export interface Chunk extends Pick<ChunkHead, "actor" | "number" | "round"> {
 
 /** The bytes of a call as it stands in a chunk: to a multiple of 8. */
 export function callBytes(payload: number): number {
-  return CALL_HEAD.bytes + 8 * Math.ceil(payload / 8);
+  return CALL_HEAD + 8 * Math.ceil(payload / 8);
 }
 
 /** Writes a call; returns its bytes. */
-export function writeCall({ payload, ...head }: Call): Uint8Array {
+export function writeCall({ kind, flags, count, stream, tag, payload }: Call): Uint8Array {
   const call = new Uint8Array(callBytes(payload.length));
-  CALL_HEAD.set(call, { ...head, bytes: payload.length });
-  call.set(payload, CALL_HEAD.bytes);
+  const view = new DataView(call.buffer);
+  view.setUint32(0, kind, true);
+  view.setUint32(4, flags, true);
+  view.setUint32(8, count, true);
+  view.setUint32(12, stream, true);
+  view.setInt32(16, tag, true);
+  view.setUint32(20, payload.length, true);
+  call.set(payload, CALL_HEAD);
   return call;
+}
+
+/** Reads the call at a place. */
+function callAt(
+  bytes: Uint8Array<ArrayBuffer>,
+  view: DataView,
+  at: number,
+): readonly [Call, end: number] {
+  if (at + CALL_HEAD > bytes.length) throw refused("it ends within a call");
+  const size = view.getUint32(at + 20, true);
+  const from = at + CALL_HEAD;
+  const end = at + callBytes(size);
+  if (end > bytes.length) throw refused(`a call has ${size} bytes`);
+  const call = {
+    kind: view.getUint32(at, true),
+    flags: view.getUint32(at + 4, true),
+    count: view.getUint32(at + 8, true),
+    stream: view.getUint32(at + 12, true),
+    tag: view.getInt32(at + 16, true),
+    payload: bytes.subarray(from, from + size),
+  };
+  return [call, end];
 }
 
 /** Puts a chunk together. */
@@ -133,25 +160,24 @@ export function readChunk(symbols: KernelSymbols, schema: number, data: Uint8Arr
   if (head.schema !== schema) throw refused("its rows are of another schema");
   if (number === 0) throw refused("it has no number");
   // The kernel reads numbers where they belong in memory.
-  let rest = new Uint8Array(body);
-  if (symbols.exrp_checksum(0, rest, rest.length) >>> 0 !== sum) {
+  const copy = new Uint8Array(body);
+  if (symbols.exrp_checksum(0, copy, copy.length) >>> 0 !== sum) {
     throw refused("its checksum is wrong");
   }
+  const view = new DataView(copy.buffer);
   const calls: Call[] = [];
   let recordCount = 0;
-  while (rest.length > 0) {
-    const { body: behind, bytes, ...call } = readAs("call", CALL_HEAD, rest);
+  for (let at = 0; at < copy.length;) {
+    const [call, end] = callAt(copy, view, at);
     const { kind, count } = call;
-    const size = callBytes(bytes);
-    if (size > rest.length) throw refused(`a call has ${bytes} bytes`);
     const most = RECORDS_MAX.get(kind & 0xff) ?? COUNT_MAX;
     if (count > most) throw refused(`a call ${kind} has ${count} records`);
     if ((kind & 0xff) < CALL.begin || (kind & 0xff) > CALL.leave || kind > (PACKED | 0xff)) {
       throw refused(`it has a call ${kind}`);
     }
-    calls.push({ ...call, payload: behind.subarray(0, bytes) });
+    calls.push(call);
     recordCount += count;
-    rest = rest.subarray(size);
+    at = end;
   }
   if (calls.length !== callCount) throw refused(`it has ${calls.length} of ${callCount} calls`);
   return { actor, number, round, calls, recordCount };

@@ -5,7 +5,7 @@
  */
 
 import { readAs, refused } from "./_message_bytes.ts";
-import { hexName, MessageLayout, u32, whole } from "./message_layout.ts";
+import { MessageLayout } from "./message_layout.ts";
 
 /** What became of chunks. */
 export const CONFIRM = {
@@ -35,9 +35,9 @@ export interface Confirm {
 
 /** Behind the head are the shard's name and the text. */
 type Head = Omit<Confirm, "shard" | "text"> & { readonly shardBytes: number };
-const HEAD: MessageLayout<Head> = new MessageLayout(0x31464358, {
-  ...{ kind: u32, incarnation: hexName, actor: hexName },
-  ...{ number: whole, expected: whole, round: u32, shardBytes: u32 },
+const HEAD: MessageLayout<Head> = new MessageLayout<Head>(0x31464358, {
+  ...{ kind: "u32", incarnation: "hex", actor: "hex" },
+  ...{ number: "whole", expected: "whole", round: "u32", shardBytes: "u32" },
 });
 
 /** The bytes of an answer. */

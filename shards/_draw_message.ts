@@ -11,7 +11,7 @@ import type { BatchLayout } from "../replay/draw/batch_layout.ts";
 import { VIEWS } from "../schema/columns.ts";
 import { bytesOf } from "../base/typed_arrays.ts";
 import { readAs, refused } from "./_message_bytes.ts";
-import { f64, hexName, type Message, MessageLayout, u32, whole } from "./message_layout.ts";
+import { type Message, MessageLayout } from "./message_layout.ts";
 
 /** How a draw went. */
 export const DRAWN = {
@@ -33,8 +33,8 @@ export interface DrawRequest {
   readonly selector: number;
   readonly count: number;
 }
-export const DRAW: MessageLayout<DrawRequest> = new MessageLayout(0x31574458, {
-  ...{ id: u32, schema: u32, selector: u32, count: u32 },
+export const DRAW: MessageLayout<DrawRequest> = new MessageLayout<DrawRequest>(0x31574458, {
+  ...{ id: "u32", schema: "u32", selector: "u32", count: "u32" },
 });
 
 /** Reads a request. */
@@ -62,9 +62,9 @@ export interface PicksHead {
   readonly total: number;
   readonly from: number;
 }
-export const PICKS: MessageLayout<PicksHead> = new MessageLayout(0x314b5058, {
-  ...{ id: u32, status: u32, count: u32 },
-  ...{ picks: whole, sum: f64, recorded: whole, total: whole, from: u32 },
+export const PICKS: MessageLayout<PicksHead> = new MessageLayout<PicksHead>(0x314b5058, {
+  ...{ id: "u32", status: "u32", count: "u32" },
+  ...{ picks: "whole", sum: "f64", recorded: "whole", total: "whole", from: "u32" },
 });
 /** A part: its body is the rows. */
 export type PicksPart = Message<PicksHead>;
@@ -131,8 +131,8 @@ interface PrioritiesHead {
   readonly selector: number;
   readonly count: number;
 }
-const PRIORITIES: MessageLayout<PrioritiesHead> = new MessageLayout(0x31525058, {
-  ...{ schema: u32, incarnation: hexName, selector: u32, count: u32 },
+const PRIORITIES: MessageLayout<PrioritiesHead> = new MessageLayout<PrioritiesHead>(0x31525058, {
+  ...{ schema: "u32", incarnation: "hex", selector: "u32", count: "u32" },
 });
 
 /** Priorities of picks. */

@@ -7,7 +7,7 @@
  */
 
 import { ReplayError } from "../base/errors.ts";
-import { hexName, type Message, MessageLayout } from "./message_layout.ts";
+import { type Message, MessageLayout } from "./message_layout.ts";
 
 /** The version of all messages: heartbeats and announcements say it. A shard of another version is none for who hears it. */
 export const WIRE_VERSION = 3;
@@ -84,8 +84,10 @@ export function readAs<T extends object>(
 }
 
 /** An actor sends no more. */
-export const BYE: MessageLayout<{ readonly actor: string }> = new MessageLayout(0x31594258, {
-  actor: hexName,
+export const BYE: MessageLayout<{ readonly actor: string }> = new MessageLayout<
+  { readonly actor: string }
+>(0x31594258, {
+  actor: "hex",
 });
 
 /** What a JSON message says, if it is an object; throws `shard-message`. */

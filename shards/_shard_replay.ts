@@ -309,7 +309,8 @@ export class ShardReplay {
     this.#core.durable?.note();
   }
 
-  #call(entry: ActorEntry, { kind: of, flags, count, stream, tag, payload }: Call): void {
+  #call(entry: ActorEntry, call: Call): void {
+    const { kind: of, flags, count, stream, tag, payload } = call;
     const core = this.#core;
     const { symbols } = core.kernel;
     const [kind, isPacked] = kindOf(of);
@@ -333,83 +334,64 @@ export class ShardReplay {
       return;
     }
     if (count === 0) throw refused("a call has no records");
-    if (kind === CALL.batch) return this.#batch(entry, flags, count, payload, isPacked);
-    const steps = isPacked ? this.#packing.unpack(payload, count) : new Uint8Array(payload);
-    const size = steps.length;
-    const handle = new Float64Array(1);
-    const done = new Uint32Array(2);
+    const head = kind === CALL.batch ? 4 * count + 4 * (count % 2) : 0;
+    if (payload.length < head) throw refused("a call names too few episodes");
+    const streams = streamsOf(call);
+    const body = payload.subarray(head);
+    const steps = isPacked ? this.#packing.unpack(body, count) : new Uint8Array(body);
+    const handles = new Float64Array(streams.length);
     const again = (): number => {
-      handle[0] = entry.streams.get(stream) ?? this.#begin(entry, stream);
-      if (kind === CALL.many) {
-        return symbols.exrp_record_many(core.id, handle, steps, size, count, flags, done);
+      for (const [k, stream] of streams.entries()) {
+        handles[k] = entry.streams.get(stream) ?? this.#begin(entry, stream);
       }
-      if (kind === CALL.row) {
-        if (size < 8) throw refused("a row is too short");
-        new DataView(steps.buffer).setFloat64(0, handle[0], true);
-        const status = symbols.exrp_record(core.id, steps, size, flags);
-        handle[0] = new DataView(steps.buffer).getFloat64(0, true);
-        return status;
-      }
-      const episodes = new Float64Array(count);
-      return symbols.exrp_record_flat(
-        core.id,
-        handle,
-        steps,
-        size,
-        count,
-        flags,
-        done,
-        episodes,
-        count,
-      );
+      return this.#record(kind, handles, steps, count, flags);
     };
     let status = again();
-    // Somebody here has ended the episode, or it was evicted long ago.
+    // Somebody here has ended an episode, or it was evicted long ago. That one begins anew.
     if (status === abi.EXRP_STATUS_EPISODE_ENDED) {
-      entry.streams.delete(stream);
+      for (const [k, stream] of streams.entries()) {
+        if (!isOpen(this.#infoOf(handles[k] ?? 0))) entry.streams.delete(stream);
+      }
       status = again();
     }
     core.check("a chunk", status);
     const isOver = (kind === CALL.many || kind === CALL.row) &&
       (flags & abi.EXRP_RECORD_ENDS) !== 0 && (flags & abi.EXRP_RECORD_BEGINS) === 0;
-    if (isOver) entry.streams.delete(stream);
-    else entry.streams.set(stream, handle[0] ?? 0);
+    for (const [k, stream] of streams.entries()) {
+      if (isOver) entry.streams.delete(stream);
+      else entry.streams.set(stream, handles[k] ?? 0);
+    }
   }
 
-  /** One record of each of several streams. */
-  #batch(
-    entry: ActorEntry,
-    flags: number,
+  /** Makes a call that records. It writes the handles of the episodes that are open then. */
+  #record(
+    kind: number,
+    handles: Float64Array<ArrayBuffer>,
+    steps: Uint8Array<ArrayBuffer>,
     count: number,
-    payload: Uint8Array,
-    isPacked: boolean,
-  ): void {
-    const streamBytes = 4 * count + 4 * (count % 2);
-    if (payload.length < streamBytes) throw refused("a call names too few episodes");
-    const streams = new Uint32Array(new Uint8Array(payload.subarray(0, 4 * count)).buffer);
-    const body = payload.subarray(streamBytes);
-    const steps = isPacked ? this.#packing.unpack(body, count) : new Uint8Array(body);
-    const handles = new Float64Array(count);
-    const done = new Uint32Array(2);
+    flags: number,
+  ): number {
     const { id, kernel: { symbols } } = this.#core;
     const size = steps.length;
-    const again = (): number => {
-      for (const [k, stream] of streams.entries()) {
-        handles[k] = entry.streams.get(stream) ?? this.#begin(entry, stream);
+    const done = new Uint32Array(2);
+    switch (kind) {
+      case CALL.row: {
+        if (size < 8) throw refused("a row is too short");
+        const view = new DataView(steps.buffer);
+        view.setFloat64(0, handles[0] ?? 0, true);
+        const status = symbols.exrp_record(id, steps, size, flags);
+        handles[0] = view.getFloat64(0, true);
+        return status;
       }
-      return symbols.exrp_record_batch(id, handles, steps, size, count, flags, done);
-    };
-    let status = again();
-    // As above: those that have ended begin anew.
-    if (status === abi.EXRP_STATUS_EPISODE_ENDED) {
-      for (const stream of streams) {
-        const handle = entry.streams.get(stream);
-        if (handle !== undefined && !isOpen(this.#infoOf(handle))) entry.streams.delete(stream);
+      case CALL.many:
+        return symbols.exrp_record_many(id, handles, steps, size, count, flags, done);
+      case CALL.batch:
+        return symbols.exrp_record_batch(id, handles, steps, size, count, flags, done);
+      default: {
+        const all = new Float64Array(count);
+        return symbols.exrp_record_flat(id, handles, steps, size, count, flags, done, all, count);
       }
-      status = again();
     }
-    this.#core.check("a chunk", status);
-    for (const [k, stream] of streams.entries()) entry.streams.set(stream, handles[k] ?? 0);
   }
 
   /** What the replay says of an episode. */
@@ -620,7 +602,7 @@ export class ShardReplay {
 }
 
 /** The streams that a call records into. */
-function streamsOf({ kind, count, stream, payload }: Call): Iterable<number> {
+function streamsOf({ kind, count, stream, payload }: Call): readonly number[] | Uint32Array {
   if (kindOf(kind)[0] !== CALL.batch) return [stream];
   if (payload.length < 4 * count) return [];
   return new Uint32Array(new Uint8Array(payload.subarray(0, 4 * count)).buffer);

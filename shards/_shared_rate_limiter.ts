@@ -8,7 +8,7 @@
  */
 
 import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
-import { f64, hexName, MessageLayout } from "./message_layout.ts";
+import { MessageLayout } from "./message_layout.ts";
 
 /** What a shard has, as far as it is known. */
 export interface Counted {
@@ -136,6 +136,6 @@ export interface Limit {
   readonly most: number;
 }
 /** The message that says so. */
-export const LIMIT: MessageLayout<Limit> = new MessageLayout(0x314d4c58, {
-  ...{ incarnation: hexName, most: f64 },
+export const LIMIT: MessageLayout<Limit> = new MessageLayout<Limit>(0x314d4c58, {
+  ...{ incarnation: "hex", most: "f64" },
 });

@@ -8,51 +8,16 @@
 
 import { joinInto, lengthOfAll, toHex } from "../base/bytes.ts";
 
-/** A field of a head. `get` gives undefined for what the field can't be. */
-export interface Field<T> {
-  readonly bytes: number;
-  get(view: DataView, at: number): T | undefined;
-  set(view: DataView, at: number, value: T): void;
-}
+/**
+ * How a field lies in bytes: an unsigned number of 32 bits, a number of 64 bits, a whole one of these from 0 to 2^53, or a random name of 16 bytes, which is text
+ * in hex.
+ */
+type Kind = "u32" | "f64" | "whole" | "hex";
 
-/** An unsigned number of 32 bits. */
-export const u32: Field<number> = {
-  bytes: 4,
-  get: (view, at) => view.getUint32(at, true),
-  set: (view, at, value) => view.setUint32(at, value, true),
-};
+const BYTES: Readonly<Record<Kind, number>> = { u32: 4, f64: 8, whole: 8, hex: 16 };
 
-/** A signed one. */
-export const i32: Field<number> = {
-  bytes: 4,
-  get: (view, at) => view.getInt32(at, true),
-  set: (view, at, value) => view.setInt32(at, value, true),
-};
-
-/** A number of 64 bits. */
-export const f64: Field<number> = {
-  bytes: 8,
-  get: (view, at) => view.getFloat64(at, true),
-  set: (view, at, value) => view.setFloat64(at, value, true),
-};
-
-/** A whole number from 0 to 2^53, of 64 bits. */
-export const whole: Field<number> = {
-  ...f64,
-  get(view, at): number | undefined {
-    const value = view.getFloat64(at, true);
-    return Number.isSafeInteger(value) && value >= 0 ? value : undefined;
-  },
-};
-
-/** A random name of 16 bytes, as hex. */
-export const hexName: Field<string> = {
-  bytes: 16,
-  get: (view, at) => toHex(new Uint8Array(view.buffer, view.byteOffset + at, 16)),
-  set(view, at, value): void {
-    for (let k = 0; k < 16; k++) view.setUint8(at + k, parseInt(value.slice(2 * k, 2 * k + 2), 16));
-  },
-};
+/** How the fields of a head lie in bytes. */
+type Kinds<T> = { readonly [K in keyof T]: T[K] extends string ? "hex" : Exclude<Kind, "hex"> };
 
 /** A head, and what is behind it. */
 export type Message<T> = T & { readonly body: Uint8Array };
@@ -62,15 +27,15 @@ export class MessageLayout<T extends object> {
   /** The bytes of the head: a multiple of 8, so that arrays may lie behind it. */
   readonly bytes: number;
   readonly #magic: number | undefined;
-  readonly #places: readonly (readonly [name: keyof T, field: Field<unknown>, at: number])[];
+  readonly #places: readonly (readonly [name: keyof T, kind: Kind, at: number])[];
 
   /** @param magic The number in the first four bytes; undefined for a part of a message, which has none. */
-  constructor(magic: number | undefined, fields: { readonly [K in keyof T]: Field<T[K]> }) {
+  constructor(magic: number | undefined, fields: Kinds<T>) {
     let at = magic === undefined ? 0 : 4;
     this.#magic = magic;
-    this.#places = Object.entries<Field<unknown>>(fields).map(([name, field]) => {
-      at += field.bytes;
-      return [name as keyof T, field, at - field.bytes] as const;
+    this.#places = Object.entries<Kind>(fields).map(([name, kind]) => {
+      at += BYTES[kind];
+      return [name as keyof T, kind, at - BYTES[kind]] as const;
     });
     this.bytes = 8 * Math.ceil(at / 8);
   }
@@ -87,9 +52,16 @@ export class MessageLayout<T extends object> {
   set(message: Uint8Array, values: Partial<T>): void {
     const view = new DataView(message.buffer, message.byteOffset, this.bytes);
     if (this.#magic !== undefined) view.setUint32(0, this.#magic, true);
-    for (const [name, field, at] of this.#places) {
-      const value = values[name];
-      if (value !== undefined) field.set(view, at, value);
+    for (const [name, kind, at] of this.#places) {
+      const value = values[name] as number | string | undefined;
+      if (typeof value === "string") {
+        for (let k = 0; k < 16; k++) {
+          view.setUint8(at + k, parseInt(value.slice(2 * k, 2 * k + 2), 16));
+        }
+      } else if (value !== undefined) {
+        if (kind === "u32") view.setUint32(at, value, true);
+        else view.setFloat64(at, value, true);
+      }
     }
   }
 
@@ -99,10 +71,13 @@ export class MessageLayout<T extends object> {
     const view = new DataView(message.buffer, message.byteOffset, this.bytes);
     if (this.#magic !== undefined && view.getUint32(0, true) !== this.#magic) return undefined;
     const values: Record<PropertyKey, unknown> = {};
-    for (const [name, field, at] of this.#places) {
-      const value = field.get(view, at);
-      if (value === undefined) return undefined;
-      values[name] = value;
+    for (const [name, kind, at] of this.#places) {
+      if (kind === "u32") values[name] = view.getUint32(at, true);
+      else if (kind === "hex") values[name] = toHex(message.subarray(at, at + 16));
+      else {
+        const value = values[name] = view.getFloat64(at, true);
+        if (kind === "whole" && !(Number.isSafeInteger(value) && value >= 0)) return undefined;
+      }
     }
     values["body"] = message.subarray(this.bytes);
     return values as Message<T>;
