@@ -60,7 +60,7 @@ interface Waiting {
 }
 
 /** A draw's answer, before it is cut into parts. */
-type Drawn = Omit<PicksPart, "id" | "total" | "from" | "body"> & { readonly rows: Uint8Array };
+type Drawn = Omit<PicksPart, "id" | "total" | "body" | "from"> & { readonly rows: Uint8Array };
 
 /** One replay as a shard. */
 export class ShardReplay {
