@@ -6,14 +6,14 @@
 
 import { joinInto, lengthOfAll } from "../base/bytes.ts";
 import type { ExperienceReplay } from "../mod.ts";
-import type { Column } from "../schema/columns.ts";
+import type { NamedColumn } from "../schema/columns.ts";
 import { checkColumns, type NamedColumns } from "../schema/record_columns.ts";
 import { leavesOf } from "../schema/state.ts";
 import { ReplayError } from "../base/errors.ts";
 import type { EpisodeFilter } from "../schema/episode_filter.ts";
 import { type EpisodesMoved, Turns, type Watching } from "./_import.ts";
 import { fileNames } from "./_steps.ts";
-import { type Rows, rowsFor, type TableColumn, tableColumn } from "./_table.ts";
+import { type Rows, rowsFor, type TableColumn } from "./_table.ts";
 import { bytesOf, rowsOf, sizeOf, type Values } from "./_values.ts";
 
 /** An episode that is written. */
@@ -171,26 +171,17 @@ export const D4RL_NAMES: StepNames = {
 
 /** Rows in the style of D4RL: a row for each step, with its next state. */
 export function stepRows({ named, hasTags }: EpisodeReader, names: StepNames): RowMaker {
-  const { leafCount, leaf, extra } = namesOf(named, names.separator, names.extras);
-  const one = (name: string, dtype: TableColumn["dtype"]): TableColumn => ({
-    name,
-    dtype,
-    shape: [],
-  });
-  const leaves = named.leaves.map(({ column }) => column);
-  const [action, reward] = [named.columns[leafCount], named.columns[leafCount + 1]];
+  const { leaves, others, extras } = columnsOf(named, names.separator, names.extras);
+  const leafCount = named.leaves.length;
   return {
     columns: [
-      ...leaves.map((column, k) => tableColumn(leaf(names.state, k), column)),
-      tableColumn(names.action, action?.column as Column),
-      tableColumn(names.reward, reward?.column as Column),
+      ...leaves(names.state),
+      ...others(names.action, names.reward),
       one(names.terminated, "bool"),
       one(names.truncated, "bool"),
-      ...leaves.map((column, k) => tableColumn(leaf(names.next, k), column)),
+      ...leaves(names.next),
       ...hasTags ? [one(names.tag, "int32")] : [],
-      ...named.columns.slice(leafCount + 2).map(({ name, column }) =>
-        tableColumn(extra(name), column)
-      ),
+      ...extras,
     ],
     rows({ count, columns, finalState, isTruncated, tag }): Rows {
       const flags = (isSet: boolean): Values => {
@@ -198,7 +189,7 @@ export function stepRows({ named, hasTags }: EpisodeReader, names: StepNames): R
         values[count - 1] = Number(isSet);
         return values;
       };
-      const next = leaves.map(({ elementCount }, k) =>
+      const next = named.leaves.map(({ column: { elementCount } }, k) =>
         append(
           rowsOf(columns[k] as Values, elementCount, 1, count),
           finalState[k] as Values,
@@ -221,26 +212,18 @@ export function stepRows({ named, hasTags }: EpisodeReader, names: StepNames): R
 
 /** Rows in the style of RLDS: one row more than steps, for the final state. `separator` stands between the names of a part. */
 export function rldsRows({ named, hasTags }: EpisodeReader, separator: "." | "/"): RowMaker {
-  const { leafCount, leaf, extra } = namesOf(named, separator, "extras");
-  const one = (name: string, dtype: TableColumn["dtype"]): TableColumn => ({
-    name,
-    dtype,
-    shape: [],
-  });
-  const [action, reward] = [named.columns[leafCount], named.columns[leafCount + 1]];
+  const { leaves, others, extras } = columnsOf(named, separator, "extras");
+  const leafCount = named.leaves.length;
   return {
     columns: [
       one("episode", "int64"),
-      ...named.leaves.map(({ column }, k) => tableColumn(leaf("observation", k), column)),
-      tableColumn("action", action?.column as Column),
-      tableColumn("reward", reward?.column as Column),
+      ...leaves("observation"),
+      ...others("action", "reward"),
       one("is_first", "bool"),
       one("is_last", "bool"),
       one("is_terminal", "bool"),
       ...hasTags ? [one("tag", "int32")] : [],
-      ...named.columns.slice(leafCount + 2).map(({ name, column }) =>
-        tableColumn(extra(name), column)
-      ),
+      ...extras,
     ],
     rows({ count, columns, finalState, isTruncated, tag, number }): Rows {
       const size = count + 1;
@@ -271,17 +254,32 @@ export function rldsRows({ named, hasTags }: EpisodeReader, separator: "." | "/"
   };
 }
 
-/** How columns are named in a file. */
-function namesOf(named: NamedColumns, separator: string, extras: string): {
-  readonly leafCount: number;
-  readonly leaf: (head: string, k: number) => string;
-  readonly extra: (name: string) => string;
+/** A column of one number a row. */
+function one(name: string, dtype: TableColumn["dtype"]): TableColumn {
+  return { name, dtype, shape: [] };
+}
+
+/** The columns of a replay in a table. */
+function columnsOf(
+  { tree, leaves, columns, extraNames }: NamedColumns,
+  separator: string,
+  extras: string,
+): {
+  readonly leaves: (head: string) => TableColumn[];
+  readonly others: (action: string, reward: string) => TableColumn[];
+  readonly extras: readonly TableColumn[];
 } {
-  const paths = fileNames(named.tree);
+  const paths = fileNames(tree);
+  const from = leaves.length;
+  const named = (names: readonly string[], at: number): TableColumn[] =>
+    names.map((name, k) => {
+      const { dtype, shape } = (columns[at + k] as NamedColumn).column;
+      return { name, dtype, shape };
+    });
   return {
-    leafCount: named.leaves.length,
-    leaf: (head, k) => [head, ...paths[k] ?? []].join(separator),
-    extra: (name) => `${extras}${separator}${name.slice("extras.".length)}`,
+    leaves: (head) => named(paths.map((path) => [head, ...path].join(separator)), 0),
+    others: (action, reward) => named([action, reward], from),
+    extras: named(extraNames.map((name) => `${extras}${separator}${name}`), from + 2),
   };
 }
 

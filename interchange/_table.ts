@@ -5,7 +5,6 @@
  * @module
  */
 
-import type { Column } from "../schema/columns.ts";
 import type { NamedColumns } from "../schema/record_columns.ts";
 import { fileNames, nameColumns, type Piece, type Reading, type Source } from "./_steps.ts";
 import { columnFor, dataError, type FileDType, rowsOf, sizeOf, type Values } from "./_values.ts";
@@ -31,8 +30,9 @@ export interface Rows {
 export interface Table {
   readonly columns: readonly TableColumn[];
   readonly rowCount: number;
-  /** How many steps and episodes there are, if that is known. */
+  /** How many steps there are, if that is known without reading. */
   readonly stepCount?: number;
+  /** The same of episodes. In such a table, each episode has a row that says that it is the last one. */
   readonly episodeCount?: number;
   /** What of the file is no column, in sentences. */
   readonly notes: readonly string[];
@@ -287,10 +287,17 @@ function checkNext({ state, next }: Layout): void {
   }
 }
 
-/** Each of what comes, with what comes next. */
-async function* withNext<T>(from: AsyncIterable<T>): AsyncGenerator<readonly [T, T | undefined]> {
+/** Each of what comes, with what comes next; or with itself, if nobody has to look ahead: so an error in the next is no error of this one. */
+async function* withNext<T>(
+  from: AsyncIterable<T>,
+  looksAhead: boolean,
+): AsyncGenerator<readonly [T, T | undefined]> {
   let held: { readonly it: T } | undefined;
   for await (const it of from) {
+    if (!looksAhead) {
+      yield [it, it];
+      continue;
+    }
     if (held !== undefined) yield [held.it, it];
     held = { it };
   }
@@ -347,7 +354,9 @@ async function* piecesOf(
   };
   let first = 0;
   let openCount = 0;
-  for await (const [rows, following] of withNext(table.rows(asked))) {
+  for await (
+    const [rows, following] of withNext(table.rows(asked), table.episodeCount === undefined)
+  ) {
     const { count, values } = rows;
     const [terminated, truncated, isLast, isTerminal, episode, tags] = [
       ...[at.terminated, at.truncated, at.isLast, at.isTerminal, at.episode, at.tag],
@@ -420,9 +429,4 @@ async function* piecesOf(
 export function rowsFor(columns: readonly { readonly bytes: number }[], bytes: number): number {
   const rowBytes = columns.reduce((sum, column) => sum + column.bytes, 0);
   return Math.max(1, Math.floor(bytes / Math.max(1, rowBytes)));
-}
-
-/** What a column of a replay is in a table. */
-export function tableColumn(name: string, { dtype, shape }: Column): TableColumn {
-  return { name, dtype, shape };
 }
