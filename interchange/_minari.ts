@@ -76,16 +76,17 @@ export async function openMinari(source: string | Uint8Array, reading: Reading):
           `${first}: ${name} has pictures as JPEG, which is lossy, and is not unpacked here; write the data set with jpeg_encoding=False`,
         );
       }
-      if (!name.startsWith("infos/")) {
-        if (ENDS.includes(name)) continue;
+      const [head] = name.split("/");
+      if (head === "infos") {
+        const isStep = count === steps || count === steps + 1;
+        if (dtype !== undefined && isStep) columns.push({ name, dtype, shape });
+        else notes.push(`${name} has no number for each step, so it was left out.`);
+      } else if (head === "observations" || head === "actions" || head === "rewards") {
         if (dtype === undefined) {
           throw dataError(`${first}: ${name} has ${h5Kind(array)}, and numbers are needed`);
         }
-      } else if (dtype === undefined || (count !== steps && count !== steps + 1)) {
-        notes.push(`${name} has no number for each step, so it was left out.`);
-        continue;
+        columns.push({ name, dtype, shape });
       }
-      columns.push({ name, dtype, shape });
     }
     let stepCount = 0;
     for (const name of episodes) stepCount += episodeOf(file, name)[1];

@@ -150,10 +150,9 @@ export async function openNpz(file: DataFile): Promise<Table> {
   }
   const table = columnsIn(Array.from(heads, ([name, { dtype, descr, shape, isFortran }]) => {
     const isTurned = isFortran && shape.length > 1;
-    const why = isTurned
-      ? `is in Fortran's order, which np.ascontiguousarray(${name}) changes`
-      : `has ${descr}`;
-    return { name, shape, dtype: isTurned ? undefined : dtype, why };
+    if (!isTurned || dtype === undefined) return { name, shape, dtype, why: `has ${descr}` };
+    const needed = `; write np.ascontiguousarray(${name})`;
+    return { name, shape, dtype: undefined, why: "is in Fortran's order", needed };
   }));
   const { rowCount } = table;
   for (const { name } of table.columns) {

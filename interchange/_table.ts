@@ -88,8 +88,9 @@ export interface FoundArray {
   readonly shape: readonly number[];
   /** The type of its numbers; undefined if they can't be read. */
   readonly dtype: FileDType | undefined;
-  /** What it is if they can't be read, behind its name. */
+  /** What it is if they can't be read, behind its name; and what it needs then. */
   readonly why: string;
+  readonly needed?: string;
 }
 
 /** The columns in arrays of a file: those that have as many rows as the state. */
@@ -105,7 +106,7 @@ export function columnsIn(
   if (rowCount === 0) throw dataError("the file has no steps");
   const notes: string[] = [];
   const columns: TableColumn[] = [];
-  for (const { name, shape: [count, ...shape], dtype, why } of arrays) {
+  for (const { name, shape: [count, ...shape], dtype, why, needed } of arrays) {
     if (dtype !== undefined && count === rowCount) {
       columns.push({ name, dtype, shape });
       continue;
@@ -113,7 +114,7 @@ export function columnsIn(
     if (isKnown(name)) {
       throw dataError(
         dtype === undefined
-          ? `${name} ${why}, and numbers are needed`
+          ? `${name} ${why}${needed ?? ", and numbers are needed"}`
           : `${name} has ${
             count ?? "no"
           } rows, and ${first.name} has ${rowCount}: all must have as many`,
