@@ -7,15 +7,7 @@
 #include "kernel/abi/tables_registry.hpp"
 #include "kernel/durable/tables_recovery.hpp"
 
-using exrp::closedLog;
-using exrp::DurableOptions;
-using exrp::DurableTables;
-using exrp::fail;
-using exrp::OwnedTables;
-using exrp::Path;
-using exrp::Status;
-using exrp::tablesRegistry;
-using exrp::withOwnedTables;
+using namespace exrp;
 
 namespace {
 
@@ -25,16 +17,16 @@ constexpr uint32_t reportCount = EXRP_RECOVERY_STATE_BYTES + 1;
 Status open(OwnedTables& found, const char* path, const double* numbers, double* report) {
   if (found.durable != nullptr) return fail(Status::log, EXRP_LOG_TAKEN);
   DurableOptions options;
-  Status status = exrp::parseDurable(numbers, optionCount, &options);
+  Status status = parseDurable(numbers, optionCount, &options);
   if (status != Status::ok) return status;
   std::unique_ptr<DurableTables> made(new (std::nothrow) DurableTables(found.tables));
   if (made == nullptr) return fail(Status::memory, sizeof(DurableTables));
   const bool isNew = numbers[EXRP_DURABLE_IS_NEW] == 1;
-  status = made->openFolder(path, exrp::howToOpen(numbers));
-  exrp::RecoveryReport told;
-  if (status == Status::ok) status = isNew ? made->create(options) : exrp::TablesRecovery(*made).open(options, &told);
+  status = made->openFolder(path, howToOpen(numbers));
+  RecoveryReport told;
+  if (status == Status::ok) status = isNew ? made->create(options) : TablesRecovery(*made).open(options, &told);
   if (status != Status::ok) return status;
-  exrp::tellRecovery(told, report);
+  tellRecovery(told, report);
   found.durable = std::move(made);
   return Status::ok;
 }
@@ -60,7 +52,7 @@ int32_t exrp_tables_durable_open(uint32_t tables, const uint8_t* path, uint32_t 
 }
 
 int32_t exrp_tables_durable_state(uint32_t tables, uint8_t* state, uint32_t state_size) {
-  return withDurable(tables, [&](const DurableTables& durable) { return exrp::readState(durable, state, state_size); });
+  return withDurable(tables, [&](const DurableTables& durable) { return readState(durable, state, state_size); });
 }
 
 int32_t exrp_tables_durable_note(uint32_t tables, const uint8_t* state, uint32_t state_size, double* ticket) {
@@ -85,7 +77,7 @@ int32_t exrp_tables_durable_info(uint32_t tables, double* info, uint32_t info_co
     if (info_count < EXRP_DURABLE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_DURABLE_INFO_COUNT);
     for (uint32_t at = 0; at < EXRP_DURABLE_INFO_COUNT; ++at) info[at] = 0;
     if (found.durable == nullptr) return Status::ok;
-    exrp::tellLog(*found.durable, info);
+    tellLog(*found.durable, info);
     return Status::ok;
   });
 }

@@ -3,7 +3,8 @@
 // An id is (generation << 16) | place. Each use of a place raises its generation, so a stale id gives a status.
 // The owner of an entry is the number of the thread that made it. removeOwned() takes out those of one thread, one per call.
 //
-// Thread safety: any thread may add, find and remove. Calls by one entry come one at a time.
+// Thread safety: any thread may add, find and remove. Calls by one entry come one at a time, but for those of threads between enter() and leave(), which it counts
+// in its `runnerCount`.
 // Invariants: 1. A place is free exactly when its entry is null.
 // Cost: find is two loads and one comparison. A registry lives as long as the process.
 #pragma once
@@ -45,6 +46,19 @@ class Registry {
     return ids_[place].load(std::memory_order_relaxed) == id ? entry : nullptr;
   }
 
+  /// The entry, for a thread other than the caller's, until leave(). Null where there is none.
+  Entry* enter(uint32_t id) {
+    const Lock lock(mutex_);
+    Entry* const entry = find(id);
+    if (entry != nullptr) ++entry->runnerCount;
+    return entry;
+  }
+  void leave(Entry* entry) {
+    const Lock lock(mutex_);
+    --entry->runnerCount;
+    left_.notify_all();
+  }
+
   /// Takes the entry out, once no other thread is in it. Null where there is no such entry.
   Entry* remove(uint32_t id) {
     Lock lock(mutex_);
@@ -69,7 +83,6 @@ class Registry {
   Entry* at(uint32_t place) const { return place < placeCount ? places_[place].load(std::memory_order_relaxed) : nullptr; }
 
   Mutex mutex_;
-  Condition left_;  // another thread left an entry
 
  private:
   Entry* takeOut(uint32_t place, Lock& lock) {
@@ -77,14 +90,13 @@ class Registry {
     if (entry == nullptr) return nullptr;
     places_[place].store(nullptr, std::memory_order_relaxed);
     count_.fetch_sub(1, std::memory_order_relaxed);
-    if constexpr (requires { entry->runnerCount; }) {
-      // The wait lasts at most as long as the batch that is being drawn.
-      entry->orders.close();
-      while (entry->runnerCount != 0) lock.wait(left_);
-    }
+    // With its orders closed, a thread stays at most as long as the batch that is being drawn, or as it waits for the disk.
+    if constexpr (requires { entry->orders; }) entry->orders.close();
+    while (entry->runnerCount != 0) lock.wait(left_);
     return entry;
   }
 
+  Condition left_;  // another thread left an entry
   std::atomic<Entry*> places_[placeCount] = {};
   std::atomic<uint32_t> ids_[placeCount] = {};
   uint16_t generations_[placeCount] = {};

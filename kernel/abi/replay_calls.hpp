@@ -35,6 +35,16 @@ int32_t withSeat(uint32_t id, Use use) {
   return number(use(*found));
 }
 
+/// The same from a thread that need not be the seat's own. The seat stays until `use` has returned.
+template <typename Use>
+int32_t fromAnyThread(uint32_t id, Use use) {
+  Seat* const seat = registry() == nullptr ? nullptr : registry()->enter(id);
+  if (seat == nullptr) return number(fail(Status::replayUnknown, id));
+  const Status status = use(*seat);
+  registry()->leave(seat);
+  return number(status);
+}
+
 /// Draws what the seat ordered, waits for other seats, and calls.
 template <typename Use>
 [[gnu::noinline]] Status inTurn(Seat& seat, Use use, uint32_t patience = ShortLock::shortPatience) {

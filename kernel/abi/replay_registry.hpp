@@ -15,19 +15,6 @@ class ReplayRegistry : public Registry<Seat, EXRP_LIMIT_REPLAYS> {
   const double kernel = numberOfThisCopy();
   uint64_t nextSerial() { return serial_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
-  /// The seat, for a thread other than the caller's. remove() waits until that thread leaves. Null where there is no such seat.
-  Seat* enter(uint32_t id) {
-    const Lock lock(mutex_);
-    Seat* const seat = find(id);
-    if (seat != nullptr) ++seat->runnerCount;
-    return seat;
-  }
-  void leave(Seat* seat) {
-    const Lock lock(mutex_);
-    --seat->runnerCount;
-    left_.notify_all();
-  }
-
   /// The replay of this serial, kept until release(). Null where it has no seat left.
   ReplayInstance* keep(double serial) {
     const Lock lock(mutex_);

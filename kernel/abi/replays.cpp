@@ -15,20 +15,7 @@
 #include "kernel/calls/rows.hpp"
 #include "kernel/packing/sixteens.hpp"
 
-using exrp::Command;
-using exrp::fail;
-using exrp::ReplayInstance;
-using exrp::inTurn;
-using exrp::number;
-using exrp::onceWhole;
-using exrp::registry;
-using exrp::ThreadScratch;
-using exrp::withReplay;
-using exrp::withRoom;
-using exrp::withSeat;
-using exrp::withWhole;
-using exrp::Seat;
-using exrp::Status;
+using namespace exrp;
 
 namespace {
 
@@ -36,7 +23,7 @@ namespace {
 Status checkRows(double rowsSize, uint32_t rowBytes, uint32_t count, double packedSize) {
   const double needed = static_cast<double>(rowBytes) * count;
   if (rowBytes == 0 || count == 0) return fail(Status::argument, rowBytes == 0 ? 3 : 4, 0);
-  if (!exrp::isWhole(packedSize, 0, 0x1p32)) return fail(Status::argument, 6, packedSize);
+  if (!isWhole(packedSize, 0, 0x1p32)) return fail(Status::argument, 6, packedSize);
   return rowsSize >= needed ? Status::ok : fail(Status::bufferSize, rowsSize, needed);
 }
 
@@ -55,14 +42,14 @@ void vacate(Seat* seat, bool threadEnded) {
 
 /// Frees the seats and the tables of a thread that ends. Its isolate is gone, and a terminated Worker runs no finalizer.
 void threadEnded(uint64_t thread) {
-  exrp::endTablesOf(thread);
+  endTablesOf(thread);
   while (Seat* left = registry()->removeOwned(thread)) vacate(left, true);
 }
 
 /// A seat of the calling thread; null where there is no memory for it.
 std::unique_ptr<Seat> newSeat(ReplayInstance& instance) {
   std::unique_ptr<Seat> made(new (std::nothrow) Seat(instance));
-  if (made != nullptr) made->owner = exrp::callingOwner();
+  if (made != nullptr) made->owner = callingOwner();
   return made;
 }
 
@@ -85,16 +72,16 @@ int32_t withRecords(uint32_t id, Count count, Use use) {
       return status == Status::ok ? call(at) : status;
     };
     // A learner waits for each of its calls, and writers are many.
-    return inTurn(seat, limited, exrp::ShortLock::longPatience);
+    return inTurn(seat, limited, ShortLock::longPatience);
   });
 }
 
 /// Notes a call that has changed a durable replay.
-Status noted(Status status, ReplayInstance& instance, exrp::Command command, std::initializer_list<exrp::LogPiece> pieces) {
+Status noted(Status status, ReplayInstance& instance, Command command, std::initializer_list<LogPiece> pieces) {
   if (status == Status::ok && instance.isDurable()) [[unlikely]] instance.durable->note(command, pieces);
   return status;
 }
-Status noted(Status status, ReplayInstance& instance, exrp::Command command, double handle, uint32_t number = 0) {
+Status noted(Status status, ReplayInstance& instance, Command command, double handle, uint32_t number = 0) {
   if (status == Status::ok && instance.isDurable()) [[unlikely]] instance.durable->noteHandle(command, handle, number);
   return status;
 }
@@ -105,16 +92,16 @@ Status noted(Status status, ReplayInstance& instance, exrp::Command command, dou
   memcpy(&before, row, sizeof before);
   Status status = instance.durable->mayTake();
   if (status == Status::ok) status = instance.recording.record(row, flags);
-  if (status == Status::ok) instance.durable->noteRecord(before, flags, row + exrp::Recording::rowPriority, row + instance.recording.rowTag());
+  if (status == Status::ok) instance.durable->noteRecord(before, flags, row + Recording::rowPriority, row + instance.recording.rowTag());
   return status;
 }
 
 /// Records many steps, and notes it. `handles` are written over: one, or one for each step.
 template <typename Use>
-Status recordNoted(ReplayInstance& instance, exrp::Command command, const double* handles, const uint8_t* steps, uint32_t count, uint32_t flags,
+Status recordNoted(ReplayInstance& instance, Command command, const double* handles, const uint8_t* steps, uint32_t count, uint32_t flags,
                    const uint32_t* done, Use use) {
   if (!instance.isDurable()) [[likely]] return use();
-  exrp::Durable* const durable = instance.durable.get();
+  Durable* const durable = instance.durable.get();
   Status status = durable->mayTake();
   if (status != Status::ok) return status;
   const uint32_t first = *done;
@@ -129,7 +116,7 @@ Status recordNoted(ReplayInstance& instance, exrp::Command command, const double
 uint32_t recordsAsked(uint32_t count, const uint32_t* done) { return *done == 0 ? count : 0; }
 
 /// What a call says of a batch: EXRP_BATCH_ADDRESSES may be added to its size.
-exrp::BatchRange rangeOf(uint32_t first, uint32_t count, uint32_t total) {
+BatchRange rangeOf(uint32_t first, uint32_t count, uint32_t total) {
   const bool addresses = total >= EXRP_BATCH_ADDRESSES;
   return {first, count, addresses ? total - EXRP_BATCH_ADDRESSES : total, addresses};
 }
@@ -138,7 +125,7 @@ exrp::BatchRange rangeOf(uint32_t first, uint32_t count, uint32_t total) {
 template <typename Use>
 int32_t withView(uint32_t id, uint32_t view, Use use) {
   return withReplay(id, [&](ReplayInstance& instance, ThreadScratch& thread) {
-    exrp::PickView* found = instance.replay.picks().findView(view);
+    PickView* found = instance.replay.picks().findView(view);
     return found == nullptr ? Status::argument : statusOf(use, instance, thread, *found);
   });
 }
@@ -153,7 +140,7 @@ uint32_t exrp_abi_version(void) { return EXRP_ABI_VERSION; }
 
 int32_t exrp_error_detail(double* detail, uint32_t detail_count) {
   for (uint32_t index = 0; index < detail_count; ++index) {
-    detail[index] = index < exrp::errorDetailCount ? exrp::errorDetail[index] : 0;
+    detail[index] = index < errorDetailCount ? errorDetail[index] : 0;
   }
   return EXRP_STATUS_OK;
 }
@@ -161,29 +148,29 @@ int32_t exrp_error_detail(double* detail, uint32_t detail_count) {
 int32_t exrp_rows_pack(const uint8_t* rows, double rows_size, uint32_t row_size, uint32_t count, uint8_t* packed, double packed_size,
                        double* packed_bytes) {
   if (const Status status = checkRows(rows_size, row_size, count, packed_size); status != Status::ok) return number(status);
-  *packed_bytes = static_cast<double>(exrp::packSixteens(rows, row_size, count, packed, static_cast<size_t>(packed_size)));
+  *packed_bytes = static_cast<double>(packSixteens(rows, row_size, count, packed, static_cast<size_t>(packed_size)));
   return number(Status::ok);
 }
 
 int32_t exrp_rows_unpack(const uint8_t* packed, double packed_size, uint32_t row_size, uint32_t count, uint8_t* rows, double rows_size) {
   if (const Status status = checkRows(rows_size, row_size, count, packed_size); status != Status::ok) return number(status);
   uint32_t bad = 0;
-  if (exrp::unpackSixteens(packed, static_cast<size_t>(packed_size), row_size, count, rows, &bad)) return number(Status::ok);
+  if (unpackSixteens(packed, static_cast<size_t>(packed_size), row_size, count, rows, &bad)) return number(Status::ok);
   return number(fail(Status::dataCorrupt, 0, bad));
 }
 
-uint32_t exrp_checksum(uint32_t seed, const uint8_t* bytes, uint32_t bytes_size) { return exrp::checksum(seed, bytes, bytes_size); }
+uint32_t exrp_checksum(uint32_t seed, const uint8_t* bytes, uint32_t bytes_size) { return checksum(seed, bytes, bytes_size); }
 
 int32_t exrp_replay_create(const double* config, uint32_t config_count, const double* policy, uint32_t policy_count,
                            const uint32_t* columns, uint32_t column_count, uint32_t* replay) {
-  if (registry() == nullptr) return number(fail(Status::memory, sizeof(exrp::ReplayRegistry)));
-  const std::unique_ptr<exrp::ReplayConfig> parsed(new (std::nothrow) exrp::ReplayConfig);
+  if (registry() == nullptr) return number(fail(Status::memory, sizeof(ReplayRegistry)));
+  const std::unique_ptr<ReplayConfig> parsed(new (std::nothrow) ReplayConfig);
   std::unique_ptr<ReplayInstance> made(new (std::nothrow) ReplayInstance(registry()->nextSerial()));
   std::unique_ptr<Seat> first = made == nullptr ? nullptr : newSeat(*made);
   if (parsed == nullptr || first == nullptr) return number(fail(Status::memory, sizeof(ReplayInstance) + sizeof(Seat)));
-  exrp::PickPolicy pick;
-  Status status = exrp::PickPolicy::parse(policy, policy_count, 3, &pick);
-  if (status == Status::ok) status = exrp::ReplayConfig::parse(config, config_count, pick, columns, column_count, parsed.get());
+  PickPolicy pick;
+  Status status = PickPolicy::parse(policy, policy_count, 3, &pick);
+  if (status == Status::ok) status = ReplayConfig::parse(config, config_count, pick, columns, column_count, parsed.get());
   if (status == Status::ok) status = made->create(*parsed, pick);
   if (status != Status::ok) return number(status);
   made.release();  // the seat's now
@@ -266,7 +253,7 @@ int32_t exrp_hold_end(uint32_t replay) {
 
 int32_t exrp_share_info(uint32_t replay, double* info, uint32_t info_count) {
   return withRoom(replay, info_count, EXRP_SHARE_INFO_COUNT, [&](Seat& at) {
-    const exrp::Sharing& sharing = at.instance.sharing;
+    const Sharing& sharing = at.instance.sharing;
     const bool isShared = at.flags.isShared();
     info[EXRP_SHARE_INFO_SHARED] = isShared ? 1 : 0;
     info[EXRP_SHARE_INFO_SEATS] = isShared ? sharing.seatCount() : 1;
@@ -288,7 +275,7 @@ int32_t exrp_share_note_set(uint32_t replay, const uint8_t* note, uint32_t note_
 
 int32_t exrp_share_note_get(uint32_t replay, uint8_t* note, uint32_t note_size) {
   return withReplay(replay, [&](ReplayInstance& found) {
-    const exrp::Sharing& sharing = found.sharing;
+    const Sharing& sharing = found.sharing;
     if (note_size < sharing.noteSize()) return fail(Status::bufferSize, note_size, sharing.noteSize());
     if (sharing.noteSize() > 0) memcpy(note, sharing.note(), sharing.noteSize());
     return Status::ok;
@@ -297,7 +284,7 @@ int32_t exrp_share_note_get(uint32_t replay, uint8_t* note, uint32_t note_size) 
 
 int32_t exrp_row_layout(uint32_t replay, double* offsets, uint32_t offset_count) {
   return withReplay(replay, [&](ReplayInstance& found) {
-    const exrp::Store& store = found.replay.book().store();
+    const Store& store = found.replay.book().store();
     const uint32_t needed = EXRP_ROW_COLUMN + store.columnCount() + store.leaves().count() - 1;
     if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
     found.recording.rowLayout(offsets);
@@ -365,7 +352,7 @@ int32_t exrp_record_flat(uint32_t replay, double* episode, const uint8_t* steps,
 int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_state, uint32_t final_state_size, uint32_t flags,
                          uint32_t* ended) {
   return withWhole(replay, [&](ReplayInstance& found) {
-    uint64_t leaves[exrp::leafMax];
+    uint64_t leaves[leafMax];
     const auto needed = static_cast<double>(found.replay.book().store().leaves().layOut(0, 1, leaves));
     if (final_state_size < needed) return fail(Status::bufferSize, final_state_size, needed);
     return noted(found.replay.endEpisode(episode, {final_state, leaves, 0}, flags, ended), found, Command::endEpisode, episode, flags);
@@ -404,31 +391,31 @@ int32_t exrp_episode_list(uint32_t replay, const double* filter, uint32_t filter
                            uint32_t* first_positions, int32_t* tags, uint8_t* ends, double* ages, double* returns, uint32_t row_count,
                            uint32_t* listed) {
   return withReplay(replay, [&](ReplayInstance& found) {
-    exrp::EpisodeFilter parsed;
-    const Status status = exrp::EpisodeFilter::parse(found.replay, filter, filter_count, &parsed);
-    const exrp::EpisodeArrays arrays = {episodes, record_counts, first_positions, tags, ends, ages, returns, row_count};
-    return status == Status::ok ? exrp::listEpisodes(found.replay, parsed, arrays, listed) : status;
+    EpisodeFilter parsed;
+    const Status status = EpisodeFilter::parse(found.replay, filter, filter_count, &parsed);
+    const EpisodeArrays arrays = {episodes, record_counts, first_positions, tags, ends, ages, returns, row_count};
+    return status == Status::ok ? listEpisodes(found.replay, parsed, arrays, listed) : status;
   });
 }
 
 int32_t exrp_episode_counts(uint32_t replay, const double* episodes, uint32_t count, uint32_t* record_counts, uint32_t* first_positions,
                             uint32_t* states) {
   return withReplay(replay, [&](ReplayInstance& found) {
-    return exrp::countRecords(found.replay, episodes, count, record_counts, first_positions, states);
+    return countRecords(found.replay, episodes, count, record_counts, first_positions, states);
   });
 }
 
 int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
                       uint32_t run_length, uint8_t* rows, double rows_size) {
   return withReplay(replay, [&](ReplayInstance& found, ThreadScratch& thread) {
-    return exrp::getRows(found.replay, thread, column, episodes, positions, count, run_length, rows, rows_size);
+    return getRows(found.replay, thread, column, episodes, positions, count, run_length, rows, rows_size);
   });
 }
 
 int32_t exrp_rows_set(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count, const uint8_t* rows,
                       double rows_size, uint32_t* updated) {
   return withWhole(replay, [&](ReplayInstance& found, ThreadScratch& thread) {
-    const Status status = exrp::setRows(found.replay, thread, column, episodes, positions, count, rows, rows_size, updated);
+    const Status status = setRows(found.replay, thread, column, episodes, positions, count, rows, rows_size, updated);
     if (status == Status::ok && found.isDurable()) [[unlikely]] {
       found.durable->noteRows(column, episodes, positions, rows, found.replay.book().store().column(column).bytes, count);
     }
@@ -438,25 +425,25 @@ int32_t exrp_rows_set(uint32_t replay, uint32_t column, const double* episodes, 
 
 int32_t exrp_rows_prepare(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count) {
   return withWhole(replay, [&](ReplayInstance& found, ThreadScratch& thread) {
-    return exrp::prepareRows(found.replay, thread, column, episodes, positions, count);
+    return prepareRows(found.replay, thread, column, episodes, positions, count);
   });
 }
 
 int32_t exrp_next_states_get(uint32_t replay, const double* episodes, uint32_t count, uint8_t* there, uint8_t* next_states,
                              double next_states_size) {
   return withReplay(replay, [&](ReplayInstance& found) {
-    return exrp::getNextStates(found.replay, episodes, count, there, next_states, next_states_size);
+    return getNextStates(found.replay, episodes, count, there, next_states, next_states_size);
   });
 }
 
 int32_t exrp_episode_actors(uint32_t replay, const double* episodes, uint32_t count, uint32_t* actors) {
-  return withReplay(replay, [&](ReplayInstance& found) { return exrp::listActors(found.replay, episodes, count, actors); });
+  return withReplay(replay, [&](ReplayInstance& found) { return listActors(found.replay, episodes, count, actors); });
 }
 
 int32_t exrp_pick_view_create(uint32_t replay, const double* policy, uint32_t policy_count, uint32_t* view) {
   return withWhole(replay, [&](ReplayInstance& found) {
-    exrp::PickPolicy parsed;
-    const Status status = exrp::PickPolicy::parse(policy, policy_count, 2, &parsed);
+    PickPolicy parsed;
+    const Status status = PickPolicy::parse(policy, policy_count, 2, &parsed);
     if (status != Status::ok) return status;
     return noted(found.replay.createView(parsed, view), found, Command::createView, {{policy, policy_count * uint32_t{sizeof(double)}}});
   });
@@ -468,9 +455,9 @@ int32_t exrp_pick_view_info(uint32_t replay, uint32_t view, double* info, uint32
 
 int32_t exrp_column_statistics(uint32_t replay, uint32_t column, double* numbers, uint32_t number_count, uint32_t* count) {
   return withReplay(replay, [&](ReplayInstance& found) {
-    const exrp::ColumnStatistics& statistics = found.replay.book().part<exrp::ColumnStatistics>();
+    const ColumnStatistics& statistics = found.replay.book().part<ColumnStatistics>();
     if (column >= found.replay.book().store().columnCount()) return fail(Status::argument, 2, column);
-    const exrp::ColumnStatistics::Of* const of = statistics.find(column);
+    const ColumnStatistics::Of* const of = statistics.find(column);
     const uint32_t needed = of == nullptr ? 0 : 1 + 2 * of->count;
     if (number_count > 0 && number_count < needed) return fail(Status::bufferSize, number_count, needed);
     if (number_count > 0 && of != nullptr) {
@@ -488,7 +475,7 @@ int32_t exrp_column_statistics(uint32_t replay, uint32_t column, double* numbers
 int32_t exrp_selector_create(uint32_t replay, uint32_t view, uint32_t kind, const double* options, uint32_t option_count,
                              uint32_t* selector) {
   return withWhole(replay, [&](ReplayInstance& found) { 
-    const exrp::SelectorHead head = {view, kind};
+    const SelectorHead head = {view, kind};
     return noted(found.replay.createSelector(view, kind, options, option_count, selector), found, Command::createSelector,
                  {{&head, sizeof head}, {options, option_count * uint32_t{sizeof(double)}}});
   });
@@ -513,7 +500,7 @@ int32_t exrp_priority_get(uint32_t replay, uint32_t selector, const double* epis
 }
 
 int32_t exrp_batch_layout(uint32_t replay, uint32_t view, uint32_t count, double* offsets, uint32_t offset_count) {
-  return withView(replay, view, [&](ReplayInstance& found, ThreadScratch& thread, exrp::PickView& at) {
+  return withView(replay, view, [&](ReplayInstance& found, ThreadScratch& thread, PickView& at) {
     const uint32_t needed = found.drawing.partCount(at);
     if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
     const auto [first, picks, total, addresses] = rangeOf(0, 0, count);
@@ -535,24 +522,24 @@ int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint3
 int32_t exrp_batch_gather(uint32_t replay, uint32_t view, const uint32_t* indices, const double* probabilities, uint32_t first,
                           uint32_t count, uint32_t total, double beta, double probability_min, uint32_t weighted, uint8_t* batch,
                           double batch_size) {
-  return withView(replay, view, [&](ReplayInstance& found, ThreadScratch& thread, exrp::PickView& at) {
+  return withView(replay, view, [&](ReplayInstance& found, ThreadScratch& thread, PickView& at) {
     Status status = found.snapshot.checkWhole();
     if (status != Status::ok) return status;
     status = found.drawing.gatherBatch(thread, at, indices, probabilities, rangeOf(first, count, total), beta, probability_min, weighted != 0, batch,
                                        batch_size);
-    const exrp::DrawHead head = {view, count};
+    const DrawHead head = {view, count};
     return noted(status, found, Command::gather, {{&head, sizeof head}, {indices, count * uint32_t{sizeof(uint32_t)}}});
   });
 }
 
 int32_t exrp_mirror_begin(uint32_t replay, const uint32_t* columns, uint32_t column_count, uint32_t* packed, uint32_t host_copy) {
   return withWhole(replay, [&](Seat& at) {
-    const exrp::Store& store = at.instance.replay.book().store();
+    const Store& store = at.instance.replay.book().store();
     uint64_t bits = 0;
     for (uint32_t k = 0; k < column_count; ++k) {
       if (columns[k] >= store.columnCount() || store.isKept(columns[k])) return fail(Status::argument, 2, columns[k]);
       bits |= uint64_t{1} << columns[k];
-      packed[k] = exrp::MirroredRows::comesPacked(store, columns[k]) ? 1 : 0;
+      packed[k] = MirroredRows::comesPacked(store, columns[k]) ? 1 : 0;
     }
     return bits == 0 ? fail(Status::argument, 3, 0) : at.instance.beginMirror(at, bits, host_copy != 0);
   });
@@ -565,13 +552,13 @@ int32_t exrp_mirror_end(uint32_t replay) {
 int32_t exrp_mirror_read(uint32_t replay, uint8_t* rows, uint32_t rows_size, uint32_t* runs, uint32_t run_count, uint32_t* info) {
   return withWhole(replay, [&](Seat& at) {
     if (!at.hasMirror) return fail(Status::order);
-    exrp::MirroredRows& mirrored = at.instance.replay.book().part<exrp::MirroredRows>();
-    const exrp::Store& store = at.instance.replay.book().store();
-    static_assert(sizeof(exrp::MirroredRows::Run) == EXRP_MIRROR_RUN_COUNT * sizeof(uint32_t));
+    MirroredRows& mirrored = at.instance.replay.book().part<MirroredRows>();
+    const Store& store = at.instance.replay.book().store();
+    static_assert(sizeof(MirroredRows::Run) == EXRP_MIRROR_RUN_COUNT * sizeof(uint32_t));
     uint32_t made = run_count;
-    const Status status = mirrored.read(at.instance.replay.book(), rows, rows_size, reinterpret_cast<exrp::MirroredRows::Run*>(runs), &made);
+    const Status status = mirrored.read(at.instance.replay.book(), rows, rows_size, reinterpret_cast<MirroredRows::Run*>(runs), &made);
     if (status != Status::ok) return status;
-    if (at.instance.isDurable()) at.instance.durable->resident().mirrored(reinterpret_cast<const exrp::MirroredRows::Run*>(runs), made);
+    if (at.instance.isDurable()) at.instance.durable->resident().mirrored(reinterpret_cast<const MirroredRows::Run*>(runs), made);
     info[EXRP_MIRROR_RUNS] = made;
     info[EXRP_MIRROR_MORE] = mirrored.isCurrent() ? 0 : 1;
     info[EXRP_MIRROR_SLOTS] = store.highWater() << store.blockShift();
@@ -581,8 +568,8 @@ int32_t exrp_mirror_read(uint32_t replay, uint8_t* rows, uint32_t rows_size, uin
 }
 
 int32_t exrp_mirror_scales(uint32_t replay, uint32_t view, uint32_t column, float* scales, uint32_t scale_count) {
-  return withView(replay, view, [&](ReplayInstance& found, ThreadScratch& thread, exrp::PickView& at) {
-    const exrp::Store& store = found.replay.book().store();
+  return withView(replay, view, [&](ReplayInstance& found, ThreadScratch& thread, PickView& at) {
+    const Store& store = found.replay.book().store();
     if (thread.addressed == nullptr || at.addressed == nullptr) return fail(Status::order);
     if (column >= store.columnCount()) return fail(Status::argument, 3, column);
     const uint32_t needed = 3 * store.column(column).itemCount;
@@ -597,11 +584,7 @@ int32_t exrp_batch_order(uint32_t replay, uint32_t selector, uint32_t count, dou
 }
 
 int32_t exrp_batch_run(uint32_t replay, double order, uint8_t* batch, double) {
-  Seat* found = registry() == nullptr ? nullptr : registry()->enter(replay);
-  if (found == nullptr) return number(fail(Status::replayUnknown, replay));
-  const Status status = found->instance.runOrder(*found, order, batch);
-  registry()->leave(found);
-  return number(status);
+  return fromAnyThread(replay, [&](Seat& at) { return at.instance.runOrder(at, order, batch); });
 }
 
 int32_t exrp_batch_take(uint32_t replay, double order) {
@@ -610,37 +593,37 @@ int32_t exrp_batch_take(uint32_t replay, double order) {
 
 int32_t exrp_pick_find(uint32_t replay, uint32_t view, const double* episodes, const int32_t* positions, uint32_t count,
                        uint32_t* indices) {
-  return withView(replay, view, [&](ReplayInstance& found, ThreadScratch&, exrp::PickView& at) {
+  return withView(replay, view, [&](ReplayInstance& found, ThreadScratch&, PickView& at) {
     return found.drawing.findPicks(at.picks, episodes, positions, count, indices);
   });
 }
 
 int32_t exrp_pick_list(uint32_t replay, uint32_t view, uint32_t first, uint32_t count, double* episodes, int32_t* positions) {
-  return withView(replay, view, [&](ReplayInstance& found, ThreadScratch&, exrp::PickView& at) {
+  return withView(replay, view, [&](ReplayInstance& found, ThreadScratch&, PickView& at) {
     return found.drawing.listPicks(at.picks, first, count, episodes, positions);
   });
 }
 
 int32_t exrp_pick_priorities(uint32_t replay, uint32_t view, uint32_t first, uint32_t count, double* priorities) {
   return withView(replay, view,
-                   [&](ReplayInstance& found, ThreadScratch&, exrp::PickView& at) { return found.drawing.listPriorities(at.picks, first, count, priorities); });
+                   [&](ReplayInstance& found, ThreadScratch&, PickView& at) { return found.drawing.listPriorities(at.picks, first, count, priorities); });
 }
 
 int32_t exrp_journal_open(uint32_t replay, uint32_t view) {
   return withReplay(replay, [&](Seat& seat) {
-    exrp::PickView* const at = seat.instance.replay.picks().findView(view);
+    PickView* const at = seat.instance.replay.picks().findView(view);
     if (at == nullptr) return Status::argument;
     return seat.flags.isShared() ? fail(Status::notSharable, EXRP_SHARE_JOURNAL) : at->picks.openJournal();
   });
 }
 
 int32_t exrp_journal_count(uint32_t replay, uint32_t view, uint32_t* count) {
-  return withView(replay, view, [&](ReplayInstance&, ThreadScratch&, exrp::PickView& at) { *count = static_cast<uint32_t>(at.picks.journal().count()); });
+  return withView(replay, view, [&](ReplayInstance&, ThreadScratch&, PickView& at) { *count = static_cast<uint32_t>(at.picks.journal().count()); });
 }
 
 int32_t exrp_journal_read(uint32_t replay, uint32_t view, uint32_t* events, uint32_t event_count, uint32_t* read_count) {
   return withView(replay, view,
-                  [&](ReplayInstance&, ThreadScratch&, exrp::PickView& at) { *read_count = at.picks.journal().read(events, event_count); });
+                  [&](ReplayInstance&, ThreadScratch&, PickView& at) { *read_count = at.picks.journal().read(events, event_count); });
 }
 
 int32_t exrp_rate_limiter_set(uint32_t replay, const double* numbers, uint32_t number_count) {
@@ -678,7 +661,7 @@ int32_t exrp_selector_sums(uint32_t replay, uint32_t selector, uint32_t what, co
 
 int32_t exrp_draws_note(uint32_t replay, uint32_t log, const double* episodes, const int32_t* positions, uint32_t count) {
   return withWhole(replay, [&](ReplayInstance& found) {
-    const exrp::DrawHead head = {log, count};
+    const DrawHead head = {log, count};
     return noted(found.statistics.noteAt(log, episodes, positions, count), found, Command::noteDraws, {{&head, sizeof head}});
   });
 }

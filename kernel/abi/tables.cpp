@@ -6,16 +6,7 @@
 #include "kernel/abi/tables_registry.hpp"
 #include "kernel/abi/threads.hpp"
 
-using exrp::fail;
-using exrp::Inserter;
-using exrp::ItemTable;
-using exrp::OwnedTables;
-using exrp::Sampler;
-using exrp::Status;
-using exrp::Tables;
-using exrp::TablesRegistry;
-using exrp::tablesRegistry;
-using exrp::withTables;
+using namespace exrp;
 
 namespace {
 
@@ -30,7 +21,7 @@ int32_t withTable(uint32_t id, uint32_t table, Use use) {
 }
 
 template <typename Stream, typename Use>
-int32_t withStream(uint32_t id, uint32_t stream, Stream* (exrp::Streams::*find)(uint32_t) const, Use use) {
+int32_t withStream(uint32_t id, uint32_t stream, Stream* (Streams::*find)(uint32_t) const, Use use) {
   return withTables(id, [&](Tables& tables) {
     Stream* const found = (tables.streams().*find)(stream);
     return found == nullptr ? fail(Status::streamUnknown, stream) : use(tables, *found);
@@ -39,12 +30,12 @@ int32_t withStream(uint32_t id, uint32_t stream, Stream* (exrp::Streams::*find)(
 
 template <typename Use>
 int32_t withInserter(uint32_t id, uint32_t inserter, Use use) {
-  return withStream(id, inserter, &exrp::Streams::inserter, use);
+  return withStream(id, inserter, &Streams::inserter, use);
 }
 
 template <typename Use>
 int32_t withSampler(uint32_t id, uint32_t sampler, Use use) {
-  return withStream(id, sampler, &exrp::Streams::sampler, use);
+  return withStream(id, sampler, &Streams::sampler, use);
 }
 
 Status checkSize(double given, double needed) { return given < needed ? fail(Status::bufferSize, given, needed) : Status::ok; }
@@ -54,10 +45,7 @@ Status checkSize(double given, double needed) { return given < needed ? fail(Sta
 void exrp::endTablesOf(uint64_t owner) {
   // A thread that never made a set must not make the registry.
   if (tablesRegistry() == nullptr) return;
-  while (OwnedTables* left = tablesRegistry()->removeOwned(owner)) {
-    tablesRegistry()->awaitOthers(*left);
-    delete left;
-  }
+  while (OwnedTables* left = tablesRegistry()->removeOwned(owner)) delete left;
 }
 
 extern "C" {
@@ -68,7 +56,7 @@ int32_t exrp_tables_create(const double* config, uint32_t config_count, uint32_t
   if (made == nullptr) return number(fail(Status::memory, sizeof(OwnedTables)));
   Status status = made->tables.create(config, config_count);
   if (status != Status::ok) return number(status);
-  made->owner = exrp::callingOwner();
+  made->owner = callingOwner();
   status = tablesRegistry()->add(made.get(), tables);
   if (status == Status::ok) made.release();  // the registry's now
   return number(status);
@@ -77,7 +65,6 @@ int32_t exrp_tables_create(const double* config, uint32_t config_count, uint32_t
 int32_t exrp_tables_destroy(uint32_t tables) {
   OwnedTables* const removed = tablesRegistry() == nullptr ? nullptr : tablesRegistry()->remove(tables);
   if (removed == nullptr) return number(fail(Status::tablesUnknown, tables));
-  tablesRegistry()->awaitOthers(*removed);
   delete removed;
   return EXRP_STATUS_OK;
 }

@@ -17,29 +17,10 @@ struct OwnedTables {
   /// Goes first, as it hears of the tables.
   std::unique_ptr<DurableTables> durable;
   uint64_t owner = 0;
-  uint32_t waiterCount = 0;  // threads between enter() and leave()
+  uint32_t runnerCount = 0;  // threads that wait for its disk
 };
 
-class TablesRegistry : public Registry<OwnedTables, EXRP_LIMIT_TABLES_SETS> {
- public:
-  /// The set, for a thread other than the caller's. awaitOthers() waits until that thread leaves. Null where there is none.
-  OwnedTables* enter(uint32_t id) {
-    const Lock lock(mutex_);
-    OwnedTables* const found = find(id);
-    if (found != nullptr) ++found->waiterCount;
-    return found;
-  }
-  void leave(OwnedTables* set) {
-    const Lock lock(mutex_);
-    --set->waiterCount;
-    left_.notify_all();
-  }
-  /// Of a set that was taken out: returns once nobody waits for its disk.
-  void awaitOthers(OwnedTables& set) {
-    Lock lock(mutex_);
-    while (set.waiterCount != 0) lock.wait(left_);
-  }
-};
+using TablesRegistry = Registry<OwnedTables, EXRP_LIMIT_TABLES_SETS>;
 
 inline TablesRegistry* tablesRegistry() { return onlyOne<TablesRegistry>(); }
 
