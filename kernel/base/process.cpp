@@ -14,7 +14,6 @@ namespace exrp {
 void keepLoaded() {}
 uint64_t callingThread(void (*)(uint64_t thread)) { return 0; }
 double numberOfThisCopy() { return hostRandom(); }
-bool startThread(void (*)()) { return false; }
 uint32_t coreCount() { return 1; }
 
 }  // namespace exrp
@@ -37,7 +36,6 @@ uint32_t coreCount() { return 1; }
 #endif
 
 #include <bit>
-#include <csignal>
 #endif
 
 #include "kernel/base/random.hpp"
@@ -54,8 +52,6 @@ double numberOfThisCopy() {
 }
 
 namespace {
-
-constexpr size_t threadStackBytes = size_t{256} << 10;
 
 std::atomic<uint64_t> threadCount = 0;
 std::atomic<void (*)(uint64_t)> threadEnded = nullptr;
@@ -100,17 +96,6 @@ uint64_t callingThread(void (*ended)(uint64_t thread)) {
   return FlsSetValue(key, keptOf(number)) != 0 ? number : 0;
 }
 
-bool startThread(void (*body)()) {
-  const HANDLE thread = CreateThread(
-      nullptr, threadStackBytes,
-      [](void* given) -> DWORD {
-        reinterpret_cast<void (*)()>(given)();
-        return 0;
-      },
-      reinterpret_cast<void*>(body), STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
-  return thread != nullptr && CloseHandle(thread) != 0;
-}
-
 void* functionOfProgram(const char* name) {
   return reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(nullptr), name));
 }
@@ -150,27 +135,6 @@ uint64_t callingThread(void (*ended)(uint64_t thread)) {
   if (const uint64_t known = numberOf(pthread_getspecific(made.key)); known != 0) return known;
   const uint64_t number = threadCount.fetch_add(1) + 1;
   return pthread_setspecific(made.key, keptOf(number)) == 0 ? number : 0;
-}
-
-bool startThread(void (*body)()) {
-  pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes) != 0) return false;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, threadStackBytes);
-  // A new thread has the signal mask of its maker. Signals are for the threads of the host.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  const bool isMasked = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
-  pthread_t thread;
-  const auto run = [](void* given) -> void* {
-    reinterpret_cast<void (*)()>(given)();
-    return nullptr;
-  };
-  const bool isStarted = pthread_create(&thread, &attributes, run, reinterpret_cast<void*>(body)) == 0;
-  if (isMasked) pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
-  return isStarted;
 }
 
 void* functionOfProgram(const char* name) { return dlsym(RTLD_DEFAULT, name); }

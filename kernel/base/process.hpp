@@ -1,5 +1,5 @@
 // keepLoaded, callingThread: keep the library loaded, and call a function when a thread ends. numberOfThisCopy: tells copies of it apart.
-// startThread, coreCount, threadOfCaller, coreOfCaller, leaveCore: a thread of the kernel's own, and which core it has.
+// coreCount, threadOfCaller, coreOfCaller, leaveCore: how many cores there are, and which one a thread has.
 //
 // A binding unloads a library when the isolate that opened it ends, but another thread may still run kernel code then. A terminated
 // Worker runs no finalizer, so the kernel itself frees the replays of a thread that ends.
@@ -33,9 +33,6 @@ double numberOfThisCopy();
 /// The number of the calling thread, never used for another thread; 0 where the system gives none. When the thread ends, it calls
 /// `ended` with that number. Pass the same function in each call. The end of the process is not the end of a thread.
 uint64_t callingThread(void (*ended)(uint64_t thread));
-
-/// Starts a thread that runs `body`, which must never return. It gets no signals, and ends with the process. False where the system gives none.
-bool startThread(void (*body)());
 
 /// A function that the program itself exports, by its name; null where it exports none.
 void* functionOfProgram(const char* name);

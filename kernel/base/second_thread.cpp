@@ -42,8 +42,7 @@ bool SecondThread::begin(Job* job) {
   if (isTaken_.exchange(true, std::memory_order_acquire)) return false;
   {
     const Lock lock(mutex_);
-    if (!hasStarted_) hasStarted_ = startThread(serve);
-    if (!hasStarted_) {
+    if (!thread_.isStarted() && !thread_.start([](void* self) { static_cast<SecondThread*>(self)->serve(); }, this)) {
       isTaken_.store(false, std::memory_order_release);
       return false;
     }
@@ -57,8 +56,8 @@ bool SecondThread::begin(Job* job) {
 
 /// Under the mutex. The system is told only where the caller has come to another core.
 void SecondThread::keepOff(uint32_t core) {
-  if (thread_ == 0 || core == leftCore_) return;
-  leaveCore(thread_, core);
+  if (number_ == 0 || core == leftCore_) return;
+  leaveCore(number_, core);
   leftCore_ = core;
 }
 
@@ -75,20 +74,19 @@ void SecondThread::end() {
 }
 
 void SecondThread::serve() {
-  SecondThread& self = *onlyOne<SecondThread>();
-  Lock lock(self.mutex_);
-  self.thread_ = threadOfCaller();
+  Lock lock(mutex_);
+  number_ = threadOfCaller();
   while (true) {
-    while (self.job_ == nullptr) lock.wait(self.wanted_);
-    Job* const job = self.job_;
-    self.job_ = nullptr;
-    self.isInside_.store(true, std::memory_order_relaxed);  // the mutex makes it seen
+    while (job_ == nullptr) lock.wait(wanted_);
+    Job* const job = job_;
+    job_ = nullptr;
+    isInside_.store(true, std::memory_order_relaxed);  // the mutex makes it seen
     lock.unlock();
-    self.helpedCount_.fetch_add(job->run(1), std::memory_order_relaxed);
+    helpedCount_.fetch_add(job->run(1), std::memory_order_relaxed);
     // The job may be gone after this.
-    self.isInside_.store(false, std::memory_order_release);
+    isInside_.store(false, std::memory_order_release);
     lock.lock();
-    self.left_.notify_all();
+    left_.notify_all();
   }
 }
 

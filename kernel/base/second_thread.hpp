@@ -22,6 +22,7 @@
 
 #include "kernel/base/process.hpp"
 #include "kernel/base/sync.hpp"
+#include "kernel/base/thread.hpp"
 
 namespace exrp {
 
@@ -52,7 +53,7 @@ class SecondThread {
   /// About 10 us, which a piece takes: the caller looks so often whether it is done, and sleeps then.
   static constexpr uint32_t looksMax = 250;
 
-  static void serve();
+  void serve();
   bool begin(Job* job);
   void keepOff(uint32_t core);
   void end();
@@ -61,8 +62,8 @@ class SecondThread {
   Condition wanted_;
   Condition left_;
   Job* job_ = nullptr;                    // under the mutex
-  bool hasStarted_ = false;               // under the mutex
-  uint32_t thread_ = 0;                   // under the mutex; 0 until it runs
+  Thread thread_;                         // it never ends; started under the mutex
+  uint32_t number_ = 0;                   // under the mutex: the system's of the thread, 0 until it runs
   uint32_t leftCore_ = noCore;            // under the mutex
   std::atomic<bool> isTaken_ = false;     // by a caller
   std::atomic<bool> isInside_ = false;    // the second thread is in the job
