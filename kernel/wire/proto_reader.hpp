@@ -14,7 +14,6 @@
 // What it does not do: groups (wire types 3 and 4, which no message of proto3 has) are a fault. It does not check UTF-8.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -72,16 +71,8 @@ class ProtoReader {
     return 0;
   }
 
-  uint64_t fixed64() {
-    uint64_t value = 0;
-    if (left() < sizeof value) return fault(), 0;
-    memcpy(&value, at_, sizeof value);
-    at_ += sizeof value;
-    return value;
-  }
-  double real() { return std::bit_cast<double>(fixed64()); }
-  uint32_t fixed32() {
-    uint32_t value = 0;
+  double real() {
+    double value = 0;
     if (left() < sizeof value) return fault(), 0;
     memcpy(&value, at_, sizeof value);
     at_ += sizeof value;
@@ -101,9 +92,9 @@ class ProtoReader {
   void skip() {
     switch (wire_) {
       case Wire::varint: varint(); break;
-      case Wire::fixed64: fixed64(); break;
+      case Wire::fixed64: pass(8); break;
       case Wire::bytes: bytes(); break;
-      case Wire::fixed32: fixed32(); break;
+      case Wire::fixed32: pass(4); break;
       default: fault();
     }
   }
@@ -128,6 +119,10 @@ class ProtoReader {
 
  private:
   size_t left() const { return static_cast<size_t>(end_ - at_); }
+  void pass(size_t size) {
+    if (left() < size) fault();
+    else at_ += size;
+  }
 
   const uint8_t* at_;
   const uint8_t* end_;
