@@ -69,9 +69,7 @@ struct LogPiece {
 
 struct LogCounts {
   uint64_t writtenBytes = 0;
-  uint64_t writeCount = 0;
   uint64_t syncCount = 0;
-  uint64_t segmentCount = 0;  // that were begun
   uint64_t queuedBytes = 0;   // that wait for the disk now, but for those of the buffer that is being filled
   uint64_t logBytes = 0;      // of all segments, with what waits for the disk: it follows from what was appended, however fast the disk is
 };

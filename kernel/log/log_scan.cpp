@@ -50,12 +50,10 @@ class Scanner {
     if (!known_.commit(listed.count)) return LogStatus::memory;
     count_ = listed.count;
     for (size_t k = 0; k < count_; ++k) known_[k].file = listed.segments[k];
-    scan_.firstSegment = known_[0].file.segment;
     status = readHeads();
     if (status != LogStatus::ok) return status;
     status = dropTorn();
     if (status != LogStatus::ok) return status;
-    if (count_ > 0) scan_.lastSegment = known_[count_ - 1].file.segment;
     return readAll();
   }
 
@@ -112,11 +110,9 @@ class Scanner {
       SegmentReader reader(disk_);
       if (!reader.open(last.file.segment)) return statusOf(reader);
       uint64_t synced = 0;
-      uint64_t frames = 0;
-      if (!lookAhead(reader, last.file.segment, segmentHeadBytes, endOf(last), &synced, &frames)) return statusOf(reader);
+      if (!lookAhead(reader, last.file.segment, segmentHeadBytes, endOf(last), &synced)) return statusOf(reader);
       if (synced >= LogPosition{last.file.segment, segmentHeadBytes}.packed()) break;
       scan_.tailBytes += last.file.bytes;
-      scan_.framesBehind += frames;
     }
     return LogStatus::ok;
   }
@@ -219,7 +215,6 @@ class Scanner {
   LogStatus endAt(LogPosition at, uint64_t fileBytes) {
     scan_.end = at;
     scan_.tailBytes += fileBytes - at.offset;
-    if (hasLookedAhead_) scan_.framesBehind += behind_ - std::min(behind_, takenSince_);
     hasEnded_ = true;
     return LogStatus::ok;
   }
@@ -238,8 +233,6 @@ class Scanner {
     if (!visitor_.frame(frame)) return false;
     scan_.lastEnd = {at.segment, at.offset + wholeFrameBytes(found.head.bytes)};
     ++scan_.frameCount;
-    takenSince_ += found.flippedBit == noBit ? 1 : 0;
-    scan_.payloadBytes += found.head.bytes;
     return true;
   }
 
@@ -264,28 +257,23 @@ class Scanner {
   bool isSynced(SegmentReader& reader, LogPosition at, uint32_t end, bool* isProven) {
     if (at.packed() >= scan_.synced.packed() && !hasLookedAhead_) {
       uint64_t synced = 0;
-      behind_ = 0;
-      if (!lookAhead(reader, at.segment, at.offset, end, &synced, &behind_)) return false;
+      if (!lookAhead(reader, at.segment, at.offset, end, &synced)) return false;
       hasLookedAhead_ = true;
-      takenSince_ = 0;
       note(synced);
     }
     *isProven = at.packed() < scan_.synced.packed();
     return true;
   }
 
-  /// Finds the whole frames from `offset` on, whatever lies between them.
-  bool lookAhead(SegmentReader& reader, uint32_t segment, uint32_t offset, uint32_t end, uint64_t* synced, uint64_t* frames) {
+  /// Finds the marks from `offset` on, whatever lies between them.
+  bool lookAhead(SegmentReader& reader, uint32_t segment, uint32_t offset, uint32_t end, uint64_t* synced) {
     const uint32_t seed = frameSeed(scan_.logId, segment);
     while (offset < end) {
       offset = reader.findHead(seed, offset, end, end);
       if (offset >= end) break;
       const FoundFrame found = reader.look(seed, offset, end);
       if (found.state == FrameState::failed) return false;
-      if (found.state == FrameState::whole) {
-        if (found.head.type == markType) *synced = std::max(*synced, syncedBy(found, {segment, offset}));
-        else ++*frames;
-      }
+      if (found.state == FrameState::whole) *synced = std::max(*synced, syncedBy(found, {segment, offset}));
       offset += wholeFrameBytes(found.head.bytes);
     }
     return !reader.hasFailed();
@@ -301,8 +289,6 @@ class Scanner {
   bool hasId_ = false;
   bool hasLookedAhead_ = false;  // in this segment
   bool hasEnded_ = false;
-  uint64_t behind_ = 0;      // whole frames that were seen ahead,
-  uint64_t takenSince_ = 0;  // and how many of them were told then
 };
 
 }  // namespace

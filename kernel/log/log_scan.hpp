@@ -2,7 +2,7 @@
 //
 // What was written but not synced before a crash may be there in any part. So what is no whole frame is either of two things:
 //   - The torn tail. Nothing proves that these bytes were ever on the disk. The log ends before them, and cutLog() takes them away. Whole
-//     frames behind them were not flushed either, and go with them; they are counted (framesBehind).
+//     frames behind them were not flushed either, and go with them.
 //   - Damage. A later mark, or a later segment, proves that they had been on the disk. A frame with one flipped bit is repaired, and the repair is
 //     told. Anything else is told as damage, and costs the frames that it lies in: the scan goes on at the next whole head.
 // A mark is a frame of the log's own, which says what was on the disk when it was written. A segment begins only once the one before is on
@@ -64,13 +64,9 @@ struct LogScan {
   LogPosition closed;   // behind the last mark that says that the log was closed
   uint64_t logId = 0;
   uint64_t frameCount = 0;    // that the visitor got
-  uint64_t payloadBytes = 0;  // of these
   uint64_t repairedCount = 0;
   uint64_t damagedCount = 0;  // damages that were told and not repaired
   uint64_t tailBytes = 0;     // of the torn tail, in all files
-  uint64_t framesBehind = 0;  // whole frames in it
-  uint32_t firstSegment = 0;  // of those that are there
-  uint32_t lastSegment = 0;
   LogFailure failure;
 
   /// Whether the log ends as close() leaves it.

@@ -99,7 +99,6 @@ bool Log::workOnce(Lock& lock) {
     if (buffer->isDone) queued_ -= bytes;
     buffer->written = until;
     counts_.writtenBytes += bytes;
-    counts_.writeCount += bytes > 0 ? 1 : 0;
     for (size_t k = segments_.count; k-- > 0;) {
       if (segments_.segments[k].segment != written_.segment) continue;
       segments_.segments[k].bytes = written_.offset;
@@ -150,8 +149,6 @@ bool Log::beginSegment(uint32_t segment) {
   if (error.isError()) return failWith(error, name.text);
   written_ = {segment, segmentHeadBytes};
   synced_.store(written_.packed(), std::memory_order_release);
-  const Lock lock(mutex_);
-  ++counts_.segmentCount;
   return true;
 }
 

@@ -37,7 +37,7 @@ void forgottenCut() {
   LogScan scan;
   CHECK_EQUAL(log.open(&disk, smallOptions(), {}, listener, &scan), LogStatus::ok);
   CHECK_EQUAL(listener.texts.size(), 1u);
-  CHECK(scan.tailBytes > 0 && scan.framesBehind == 1);
+  CHECK(scan.tailBytes > 0);
   // The file that comes next is still to be made, so it has no frame.
   uint8_t bytes[16];
   uint32_t type = 0;
@@ -72,7 +72,7 @@ void damagedHeads() {
     LogListener whole;
     LogScan scan;
     CHECK_EQUAL(scanAll(disk, whole, &scan), LogStatus::ok);
-    CHECK_EQUAL(scan.lastSegment, 3u);
+    CHECK_EQUAL(scan.end.segment, 3u);
     SimulatedDisk::Bytes& bytes = disk.content(SegmentName(victim).text);
     // Nearly all of it, or only where the segment before ends.
     for (uint32_t k = turn % 2 == 0 ? 4 : 24; k < 26; ++k) bytes[k] ^= static_cast<uint8_t>(k + 3);
@@ -155,7 +155,7 @@ void damageBeforeTail() {
   CHECK((listener.texts == std::vector<std::string>{"whole", "flushed"}));
   CHECK(listener.damages.size() == 1 && listener.damages[0].at == spoiled.position());
   CHECK_EQUAL(listener.damages[0].bytes, wholeFrameBytes(spoiled.bytes));
-  CHECK(scan.end == torn.position() && scan.framesBehind == 3);
+  CHECK(scan.end == torn.position());
   // All between the damage and the frame behind is spoiled: only what was proven is damage.
   for (uint32_t k = spoiled.offset; k < torn.offset + wholeFrameBytes(torn.bytes); ++k) bytes[k] ^= 0x53;
   const uint32_t markAt = spoiled.offset + wholeFrameBytes(spoiled.bytes);
