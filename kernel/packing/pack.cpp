@@ -1,7 +1,7 @@
 // packRows(): finds the key of a block, and where each row differs from it.
 #include <bit>
 
-#include "kernel/base/copy_row.hpp"
+#include "kernel/base/repeats.hpp"
 #include "kernel/packing/lz4_block.hpp"
 #include "kernel/packing/packed_form.hpp"
 #include "kernel/packing/packed_rows.hpp"
@@ -41,12 +41,6 @@ bool isZero(Bytes bytes) {
   return (words[0] | words[1]) == 0;
 }
 #endif
-
-uint64_t load64(const uint8_t* at) {
-  uint64_t value = 0;
-  memcpy(&value, at, sizeof value);
-  return value;
-}
 
 /// A bit for each of 8 bytes that differs.
 uint64_t bitsOf8(const uint8_t* a, const uint8_t* b) {
