@@ -12,90 +12,46 @@
 namespace exrp {
 namespace {
 
-/// The sections of a snapshot but for its records, as bytes.
-class Sections {
- public:
-  /// Takes them from a replay. The births are those that a replay of another trim length keeps.
-  Status take(Snapshot& snapshot, const Replay& replay, uint32_t trimLength) {
-    Status status = snapshot.begin(this, false);
-    double info[2] = {};
-    for (uint32_t section = 0; status == Status::ok && snapshot.info(section, info) == Status::ok; ++section) {
-      if (section == EXRP_SECTION_RECORDS || info[0] == 0) continue;
-      if (section == EXRP_SECTION_BIRTHS) {
-        status = takeBirths(replay, trimLength);
-        continue;
-      }
-      const auto count = static_cast<uint32_t>(info[0]);
-      const auto bytes = static_cast<size_t>(info[0] * info[1]);
-      status = reserve(section, count, bytes);
-      if (status == Status::ok) status = snapshot.read(section, 0, count, bytes_.data() + last().at, static_cast<double>(bytes));
-    }
-    snapshot.endFor(this);
-    return status;
-  }
-  /// Gives them to a replay that was just made.
-  Status give(Snapshot& snapshot, uint32_t capacity) {
-    for (size_t k = 0; k < count_; ++k) {
-      const Section& section = sections_[k];
-      uint8_t* const items = bytes_.data() + section.at;
-      if (section.number == EXRP_SECTION_COUNTERS) Snapshot::setCapacity(items, capacity);
-      Status status = section.number > EXRP_SECTION_RECORDS && !hasSkippedRecords_ ? skip(snapshot) : Status::ok;
-      if (status == Status::ok) status = snapshot.write(section.number, 0, section.count, items, static_cast<double>(section.bytes));
-      if (status != Status::ok) return status;
-    }
-    const Status status = hasSkippedRecords_ ? Status::ok : skip(snapshot);
-    return status == Status::ok ? snapshot.end() : status;
-  }
-
- private:
-  struct Section {
-    uint32_t number;
-    uint32_t count;
-    size_t at;
-    size_t bytes;
-  };
-
-  Section& last() { return sections_[count_ - 1]; }
-
-  Status skip(Snapshot& snapshot) {
-    hasSkippedRecords_ = true;
-    return snapshot.skipRecords();
-  }
-
-  Status reserve(uint32_t number, uint32_t count, size_t bytes) {
-    const size_t at = padded(used_);
-    if (!sections_.commit(count_ + 1) || !bytes_.commit(at + bytes)) return fail(Status::memory, static_cast<double>(at + bytes));
-    sections_[count_++] = {number, count, at, bytes};
-    used_ = at + bytes;
-    return Status::ok;
-  }
-
-  /// One for each run of so many positions. Where fewer were kept, they count on from those, which is never too late.
-  Status takeBirths(const Replay& replay, uint32_t trimLength) {
-    const EpisodeList& episodes = replay.book().episodes();
-    const Store& store = replay.book().store();
-    const Status status = reserve(EXRP_SECTION_BIRTHS, 0, 0);
-    if (status != Status::ok) return status;
-    for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
-      const Episode& entry = episodes[episode];
-      for (uint32_t at = episodes.first(episode); at < entry.count; at = (at & ~(trimLength - 1)) + trimLength) {
-        if (!bytes_.commit(used_ + sizeof(uint64_t))) return fail(Status::memory, static_cast<double>(used_));
-        const uint64_t birth = store.births().at(store.slotAt(replay.book().blockAt(entry, at), at));
-        memcpy(bytes_.data() + used_, &birth, sizeof birth);
-        used_ += sizeof birth;
-        last().bytes += sizeof birth;
-        ++last().count;
-      }
-    }
-    return Status::ok;
-  }
-
-  Scratch<Section> sections_;
-  size_t count_ = 0;
-  Scratch<uint8_t> bytes_;
-  size_t used_ = 0;
-  bool hasSkippedRecords_ = false;
+struct BirthItems {
+  Scratch<uint64_t> all;
+  uint32_t count = 0;
 };
+
+/// The births that a replay of another trim length keeps: one for each run of so many positions. Where fewer were kept, they count on from those, which is never
+/// too late.
+Status takeBirths(const StoredEpisodes& stored, uint32_t trimLength, BirthItems* births) {
+  const EpisodeList& episodes = stored.episodes();
+  const Store& store = stored.store();
+  for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
+    const Episode& entry = episodes[episode];
+    for (uint32_t at = episodes.first(episode); at < entry.count; at = (at & ~(trimLength - 1)) + trimLength) {
+      if (!births->all.commit(size_t{births->count} + 1)) return fail(Status::memory, 8.0 * births->count);
+      births->all[births->count++] = store.births().at(store.slotAt(stored.blockAt(entry, at), at));
+    }
+  }
+  return Status::ok;
+}
+
+/// Gives what a snapshot has but for its records to a replay that was just made, with these births.
+Status give(Snapshot& snapshot, Snapshot::Sections& sections, const BirthItems& births, uint32_t capacity) {
+  for (uint32_t number = 0; number < sections.count; ++number) {
+    const Snapshot::SavedSection& section = sections.all[number];
+    const bool areBirths = number == EXRP_SECTION_BIRTHS;
+    auto count = static_cast<uint32_t>(section.shape.itemCount);
+    Status status = Status::ok;
+    if (number == EXRP_SECTION_RECORDS) {
+      status = snapshot.skipRecords();
+    } else if (count > 0) {
+      uint8_t* const items = sections.items.data() + section.at;
+      if (number == EXRP_SECTION_COUNTERS) Snapshot::setCapacity(items, capacity);
+      if (areBirths) count = births.count;
+      const auto* const from = areBirths ? reinterpret_cast<const uint8_t*>(births.all.data()) : items;
+      status = snapshot.write(number, 0, count, from, double{1} * count * section.shape.itemBytes);
+    }
+    if (status != Status::ok) return status;
+  }
+  return snapshot.end();
+}
 
 }  // namespace
 
@@ -130,8 +86,11 @@ Status Recovery::changeLimits(const LimitsHead& limits, bool isPassing) {
   Status status = takeBlockLength(limits.blockLength, &config);
   if (status == Status::ok) status = config.change(limits.capacity, limits.capacityBytes, limits.ageMax, pick);
   if (status == Status::ok) status = shrink(config);
-  Sections sections;
-  if (status == Status::ok) status = sections.take(durable_.snapshot_, replay_, config.trimLength());
+  Snapshot::Sections sections;
+  BirthItems births;
+  if (status == Status::ok) status = durable_.snapshot_.begin(this, false);
+  if (status == Status::ok) status = takeBirths(replay_.book(), config.trimLength(), &births);
+  durable_.snapshot_.endFor(this, &sections);
   if (status != Status::ok) return status;
   CheckpointPlaces places;
   if (!places.take(replay_.book())) return fail(Status::memory, config.capacity);
@@ -146,7 +105,7 @@ Status Recovery::changeLimits(const LimitsHead& limits, bool isPassing) {
   if (status == Status::ok) status = durable_.beginRows();
   replay_.book().store().setRowsComeLater(leavesRows_);
   if (status == Status::ok) status = makeAgain();
-  if (status == Status::ok) status = sections.give(durable_.snapshot_, config.capacity);
+  if (status == Status::ok) status = give(durable_.snapshot_, sections, births, config.capacity);
   return status == Status::ok ? places.give(replay_) : status;
 }
 

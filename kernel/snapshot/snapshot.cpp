@@ -136,8 +136,8 @@ void Snapshot::readItems(uint32_t section, uint32_t episode, uint32_t begin, uin
 uint32_t Snapshot::evictionHeaderItems() const { return replay_.eviction()->headerBytes() / uint32_t{sizeof(EvictionItem)}; }
 
 Status Snapshot::info(uint32_t section, double* info) const {
-  if (section >= (saver_ == nullptr ? sectionCount() : savedCount_)) return fail(Status::argument, 2, section);
-  const Shape shape = saver_ == nullptr ? shapeOf(section) : saved_[section].shape;
+  if (section >= (saver_ == nullptr ? sectionCount() : saved_.count)) return fail(Status::argument, 2, section);
+  const Shape shape = saver_ == nullptr ? shapeOf(section) : saved_.all[section].shape;
   info[0] = shape.itemCount;
   info[1] = shape.itemBytes;
   return Status::ok;
@@ -185,37 +185,45 @@ void Snapshot::endFor(const void* saver) {
   if (saver_ == nullptr || saver_ != saver) return;
   saver_ = nullptr;
   replay_.book().part<SavedRows>().release();
-  Scratch<SavedSection>().swap(saved_);
-  Scratch<uint8_t>().swap(items_);
+  Scratch<SavedSection>().swap(saved_.all);
+  Scratch<uint8_t>().swap(saved_.items);
   ordinals_.destroy();
   numbered_.destroy();
   evictionItems_.destroy();
   numberedAt_ = never;
 }
 
+void Snapshot::endFor(const void* saver, Sections* sections) {
+  if (saver_ != saver) return;
+  sections->count = saved_.count;
+  sections->all.swap(saved_.all);
+  sections->items.swap(saved_.items);
+  endFor(saver);
+}
+
 Status Snapshot::copySections() {
-  savedCount_ = sectionCount();
-  if (!saved_.commit(savedCount_)) return fail(Status::memory, double{sizeof(SavedSection)} * savedCount_);
+  saved_.count = sectionCount();
+  if (!saved_.all.commit(saved_.count)) return fail(Status::memory, double{sizeof(SavedSection)} * saved_.count);
   double bytes = 0;
-  for (uint32_t section = 0; section < savedCount_; ++section) {
+  for (uint32_t section = 0; section < saved_.count; ++section) {
     const Shape shape = shapeOf(section);
-    saved_[section] = {shape, static_cast<size_t>(bytes)};
+    saved_.all[section] = {shape, static_cast<size_t>(bytes)};
     if (section == EXRP_SECTION_RECORDS) continue;
     bytes += shape.itemCount * shape.itemBytes;
     bytes = (static_cast<double>(static_cast<uint64_t>(bytes / 8)) + 1) * 8;
   }
-  if (bytes > static_cast<double>(SIZE_MAX) || !items_.commit(static_cast<size_t>(bytes))) return fail(Status::memory, bytes);
-  for (uint32_t section = 0; section < savedCount_; ++section) {
-    const auto count = static_cast<uint32_t>(saved_[section].shape.itemCount);
-    if (section != EXRP_SECTION_RECORDS && count > 0) copySection(section, count, &items_[saved_[section].at]);
+  if (bytes > static_cast<double>(SIZE_MAX) || !saved_.items.commit(static_cast<size_t>(bytes))) return fail(Status::memory, bytes);
+  for (uint32_t section = 0; section < saved_.count; ++section) {
+    const auto count = static_cast<uint32_t>(saved_.all[section].shape.itemCount);
+    if (section != EXRP_SECTION_RECORDS && count > 0) copySection(section, count, &saved_.items[saved_.all[section].at]);
   }
   return Status::ok;
 }
 
 Status Snapshot::read(uint32_t section, double first, uint32_t count, uint8_t* items, double itemsBytes) {
   if (saver_ == nullptr) return fail(Status::order, section, 0, first);
-  if (section >= savedCount_) return fail(Status::argument, 2, section);
-  const SavedSection& saved = saved_[section];
+  if (section >= saved_.count) return fail(Status::argument, 2, section);
+  const SavedSection& saved = saved_.all[section];
   const double itemBytes = saved.shape.itemBytes;
   if (!(first >= 0) || first != static_cast<double>(static_cast<uint64_t>(first)) || first + count > saved.shape.itemCount) {
     return fail(Status::argument, 3, first);
@@ -225,7 +233,7 @@ Status Snapshot::read(uint32_t section, double first, uint32_t count, uint8_t* i
   if (count == 0) return Status::ok;
   SavedRows& rows = replay_.book().part<SavedRows>();
   if (section != EXRP_SECTION_RECORDS) {
-    memcpy(items, &items_[saved.at + static_cast<size_t>(first * itemBytes)], static_cast<size_t>(needed));
+    memcpy(items, &saved_.items[saved.at + static_cast<size_t>(first * itemBytes)], static_cast<size_t>(needed));
     return Status::ok;
   }
   return first == rows.readCount() ? rows.read(replay_.book().store(), count, items) : fail(Status::order, section, rows.readCount(), first);

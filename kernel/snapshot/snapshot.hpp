@@ -19,13 +19,32 @@
 namespace exrp {
 
 class Snapshot {
+  struct Shape {
+    double itemCount;
+    uint32_t itemBytes;
+  };
+
  public:
+  /// A section whose items were copied.
+  struct SavedSection {
+    Shape shape;
+    size_t at;  // in the items of all
+  };
+  /// All sections of a moment. That of records has no items here.
+  struct Sections {
+    uint32_t count = 0;
+    Scratch<SavedSection> all;
+    Scratch<uint8_t> items;  // of each from a multiple of 8 on
+  };
+
   explicit Snapshot(Replay& replay) : replay_(replay) {}
 
   /// Keeps the moment for `saver`, with or without its records. Status::order where another one is kept, or while the replay is being loaded.
   Status begin(const void* saver, bool hasRecords = true);
   /// Lets go what is kept for `saver`, read or not.
   void endFor(const void* saver);
+  /// Lets go likewise, and gives the sections that were kept.
+  void endFor(const void* saver, Sections* sections);
   /// Of the moment that is kept; without one, of now.
   Status info(uint32_t section, double* info) const;
   /// Records are read in order, once. Status::order without a moment that is kept.
@@ -47,19 +66,10 @@ class Snapshot {
   /// Bytes of memory in use, beside that of the listener that keeps the records.
   double memoryBytes() const {
     return ordinals_.takenBytes(ordinals_.committed()) + numbered_.takenBytes(numbered_.committed()) +
-           evictionItems_.takenBytes(evictionItems_.committed()) + items_.memoryBytes() + saved_.memoryBytes();
+           evictionItems_.takenBytes(evictionItems_.committed()) + saved_.items.memoryBytes() + saved_.all.memoryBytes();
   }
 
  private:
-  struct Shape {
-    double itemCount;
-    uint32_t itemBytes;
-  };
-  /// A section whose items were copied.
-  struct SavedSection {
-    Shape shape;
-    size_t at;  // in items_
-  };
   static constexpr uint64_t never = UINT64_MAX;
 
   /// The section of transforms is the last.
@@ -106,9 +116,7 @@ class Snapshot {
   Replay& replay_;
   // Saving.
   const void* saver_ = nullptr;  // null while no moment is kept
-  uint32_t savedCount_ = 0;
-  Scratch<SavedSection> saved_;
-  Scratch<uint8_t> items_;
+  Sections saved_;
   // Both.
   uint64_t numberedAt_ = never;
   uint32_t visited_ = episodeNone;  // the episode that visitItems() came to,
