@@ -183,11 +183,6 @@ void Log::stop() {
     wanted_.notify_all();
   }
   thread_.join();
-  {
-    // Who waits may still be in help().
-    Lock lock(mutex_);
-    while (sealing_ != nullptr) lock.wait(done_);
-  }
   late_.clear();
   files_.closeBefore(*disk_, UINT64_MAX);
   if (file_ != noFile) disk_->close(file_);
@@ -335,7 +330,7 @@ LogStatus Log::endSegment(uint64_t* ticket, uint32_t* next) {
     if (hasFailed()) return LogStatus::disk;
     most = options_.queueBytes - options_.queueBytes / 4;
     if (!options_.isWaiting) return LogStatus::full;
-    if (!help(lock) && (options_.isThreaded || !workOnce(lock))) lock.wait(done_);
+    if (options_.isThreaded || !workOnce(lock)) lock.wait(done_);
   }
   if (hasFailed()) return LogStatus::disk;
   if (isBeginning && !segments_.segments.commit(segments_.count + 1)) return LogStatus::memory;
@@ -405,7 +400,6 @@ LogStatus Log::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
     if (!options_.isThreaded && workOnce(lock)) continue;
     const uint64_t now = timeoutMs == never ? 0 : steadyMilliseconds();
     if (timeoutMs != never && now >= until) return LogStatus::timeout;
-    if (help(lock)) continue;
     if (timeoutMs == never) lock.wait(done_);
     else lock.waitFor(done_, static_cast<uint32_t>(until - now));
   }

@@ -6,8 +6,7 @@
 //
 //   caller ── append ──► buffer ──► buffer ──► … ──► [ thread: late copies, checksums, write, sync ] ──► segment files
 //
-// Where the disk is behind, append waits. Meanwhile it takes work from the thread, so that this one only writes: late copies, and checksums. So
-// does who waits for a flush.
+// Where the disk is behind, append waits.
 //
 // A write or a sync that fails ends the log for good, and nothing is tried again: each later append and flush returns `disk`, and failure() says
 // what failed first. What was flushed before stays on the disk. Open the folder again to go on.
@@ -172,7 +171,6 @@ class Log {
   void stop();
 
   bool workOnce(Lock& lock);
-  bool help(Lock& lock);
   bool writePart(const LogBuffer& buffer, uint32_t until);
   bool beginSegment(uint32_t segment);
   bool syncFile();
@@ -204,7 +202,6 @@ class Log {
   uint64_t flushTo_ = 0;   // all before is to be synced
   uint64_t mark_ = 0;      // the newest mark behind a flush: written as soon as the flush is done
   bool isWriting_ = false;   // somebody writes, outside of the mutex
-  LogBuffer* sealing_ = nullptr;  // by help(), outside of it
   bool isEnding_ = false;
   LogSegments segments_;
   LogCounts counts_;

@@ -27,23 +27,20 @@ void LogBuffer::begin(const LogPosition& at) {
   offset = at.offset;
   written = 0;
   isDone = false;
-  isSealed = false;
   filled.store(0, std::memory_order_relaxed);
   next = nullptr;
   bytes = memory + ((at.offset - reinterpret_cast<uintptr_t>(memory)) & (lineBytes - 1));
 }
 
-void LogBuffer::seal(uint32_t until, bool isOfFrames, bool isOfMarks, uint64_t logId, const LogPosition& synced, LateCopies& late) const {
+void LogBuffer::seal(uint32_t until, uint64_t logId, const LogPosition& synced, LateCopies& late) const {
   const uint32_t seed = frameSeed(logId, segment);
   for (uint32_t at = written; at < until;) {
     uint8_t* const frame = bytes + at;
     FrameHead head;
     memcpy(&head, frame, sizeof head);
-    const bool isMark = head.type == markType;
     const uint32_t place = offset + at;
     at += wholeFrameBytes(head.bytes);
-    if (isMark ? !isOfMarks : !isOfFrames) continue;
-    if (isMark) {
+    if (head.type == markType) {
       const SyncedMark mark = {synced.segment, synced.offset};
       memcpy(frame + frameHeadBytes, &mark, sizeof mark);
     } else {

@@ -22,7 +22,6 @@ struct LogBuffer {
   uint32_t offset;               // of its first byte in the segment
   uint32_t written;              // bytes from its first on; whoever writes changes it
   bool isDone;                   // it gets no more bytes; under the mutex
-  bool isSealed;                 // before its turn to be written; under the mutex
   std::atomic<uint32_t> filled;  // whole frames; only the caller adds
   LogBuffer* next;
 
@@ -32,7 +31,7 @@ struct LogBuffer {
   LogPosition end() const { return {segment, offset + filled.load(std::memory_order_acquire)}; }
   /// Makes the late copies of the frames that are to be written, and computes their checksums. Says in marks that the log is on the disk up to `synced`: only
   /// who writes them next knows that.
-  void seal(uint32_t until, bool isOfFrames, bool isOfMarks, uint64_t logId, const LogPosition& synced, LateCopies& late) const;
+  void seal(uint32_t until, uint64_t logId, const LogPosition& synced, LateCopies& late) const;
 };
 
 class LogBuffers {

@@ -37,28 +37,10 @@ void Log::serve() {
   }
 }
 
-/// For a thread that waits while the thread writes: makes the next buffer ready to be written. False: none is left.
-bool Log::help(Lock& lock) {
-  if (!options_.isThreaded || hasFailed() || sealing_ != nullptr) return false;
-  // The first one is being written.
-  LogBuffer* buffer = first_ == nullptr ? nullptr : first_->next;
-  while (buffer != nullptr && buffer->isSealed) buffer = buffer->next;
-  if (buffer == nullptr || !buffer->isDone) return false;
-  sealing_ = buffer;
-  lock.unlock();
-  buffer->seal(buffer->filled.load(std::memory_order_relaxed), true, false, logId_, flushed(), late_);
-  lock.lock();
-  sealing_ = nullptr;
-  buffer->isSealed = true;
-  wanted_.notify_all();
-  done_.notify_all();
-  return true;
-}
-
 /// Does the next piece: writes to the end of a buffer that is done, or to what is to be flushed, and syncs. False: there is none.
 bool Log::workOnce(Lock& lock) {
   LogBuffer* const buffer = first_;
-  if (isWriting_ || hasFailed() || (buffer != nullptr && buffer == sealing_)) return false;
+  if (isWriting_ || hasFailed()) return false;
   const bool isFlushing = flushTo_ > synced_.load(std::memory_order_relaxed);
   uint32_t until = 0;
   bool isSyncing = false;
@@ -116,7 +98,7 @@ bool Log::workOnce(Lock& lock) {
 
 bool Log::writePart(const LogBuffer& buffer, uint32_t until) {
   if (written_.segment != buffer.segment && !beginSegment(buffer.segment)) return false;
-  buffer.seal(until, !buffer.isSealed, true, logId_, flushed(), late_);
+  buffer.seal(until, logId_, flushed(), late_);
   const uint32_t offset = buffer.offset + buffer.written;
   const DiskError error = disk_->write(file_, offset, buffer.bytes + buffer.written, until - buffer.written);
   if (error.isError()) return failWith(error, SegmentName(buffer.segment).text);
