@@ -310,6 +310,16 @@ class Schedule {
     }
   }
 
+  /// Whether the next segment says that this one ends before a byte: a recovery cut it, and a crash brought it back.
+  bool isCut(uint32_t segment, uint64_t byte) {
+    const std::string next = SegmentName(segment + 1).text;
+    const std::vector<std::string> names = disk_.fileNames();
+    SegmentHead head = {};
+    if (std::find(names.begin(), names.end(), next) == names.end() || disk_.content(next).size() < sizeof head) return false;
+    memcpy(&head, disk_.content(next).data(), sizeof head);
+    return byte >= head.previousBytes;
+  }
+
   /// One flipped bit is always found. Where the frame is proven to have been on the disk, it costs nothing; in the tail it costs the tail.
   void flips() {
     Listens before(payloads_);
@@ -322,7 +332,7 @@ class Schedule {
       uint64_t byte = 0;
       if (!choose(&name, &byte)) return;
       const uint32_t segment = segmentIn(name);
-      if (segment < std::max(before_, there.segments[0].segment)) continue;
+      if (segment < std::max(before_, there.segments[0].segment) || isCut(segment, byte)) continue;
       const uint32_t bit = random_.below(8);
       const LogPosition at = {segment, static_cast<uint32_t>(byte)};
       const bool isInHead = byte < segmentHeadBytes;
