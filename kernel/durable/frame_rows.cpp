@@ -17,7 +17,7 @@ RowPart newPart(const uint8_t* rows, uint32_t bytes, uint32_t skipped, uint32_t 
 
 }  // namespace
 
-LogStatus takeRows(Store& store, uint32_t block, const BlockRows& now, bool isUnread, uint32_t type, const uint8_t* payload, uint32_t bytes, RowPart* parts) {
+LogStatus takeRows(Store& store, uint32_t block, RowRange now, bool isUnread, uint32_t type, const uint8_t* payload, uint32_t bytes, RowPart* parts) {
   LoggedBlockHead head = {};
   if (!isOfRows(type) || bytes < sizeof head) return LogStatus::damaged;
   memcpy(&head, payload, sizeof head);
@@ -25,7 +25,7 @@ LogStatus takeRows(Store& store, uint32_t block, const BlockRows& now, bool isUn
   const uint32_t within = store.within(head.position);
   const uint32_t end = within + head.rowCount;
   const bool isOfBlock = head.handle == store.handleOf(block) && store.ordinalOf(head.position) == store.head(block).ordinal();
-  const bool isSameEnd = end == now.first + now.count && head.recordEnd == head.position - within + end - now.hasFinal;
+  const bool isSameEnd = end == now.end && head.recordEnd == head.position - within + now.recordEnd;
   const bool isRight = isOfBlock && within <= now.first && isSameEnd && checkLoggedBlock(store, head, isPacked, payload, bytes) != nullptr;
   if (!isRight) return LogStatus::damaged;
   const uint32_t slot = store.slotAt(block, head.position);

@@ -9,6 +9,16 @@
 
 namespace exrp {
 
+/// Of a block: which rows it has, from its first slot on. Only a final state may stand behind its last record.
+struct RowRange {
+  explicit RowRange(const BlockRows& rows)
+      : first(static_cast<uint16_t>(rows.first)), end(static_cast<uint16_t>(rows.first + rows.count)), recordEnd(static_cast<uint16_t>(end - rows.hasFinal)) {}
+  RowRange() = default;
+  uint16_t first;
+  uint16_t end;
+  uint16_t recordEnd;
+};
+
 /// The rows of one packed column, in memory of PackedColumn::newBytes().
 struct RowPart {
   uint8_t* data;
@@ -18,6 +28,6 @@ struct RowPart {
 
 /// Takes the rows of a block that has these now. Those of packed columns get memory of their own, and `parts` has one for each. The others are copied to their place only
 /// where the block `isUnread`. `damaged`: the frame has no rows of this block; `memory`. Then no part has memory.
-LogStatus takeRows(Store& store, uint32_t block, const BlockRows& now, bool isUnread, uint32_t type, const uint8_t* payload, uint32_t bytes, RowPart* parts);
+LogStatus takeRows(Store& store, uint32_t block, RowRange now, bool isUnread, uint32_t type, const uint8_t* payload, uint32_t bytes, RowPart* parts);
 
 }  // namespace exrp

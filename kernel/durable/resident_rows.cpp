@@ -28,6 +28,7 @@ void ResidentRows::create(uint64_t limit, uint32_t capacity) {
     if (!store.isPacked(column)) recordBytes += (store.column(column).bytes + store.column(column).every - 1) / store.column(column).every;
   }
   needed_ = recordBytes * capacity + blocksMin * loggedBlockBytesMax(store);
+  reader_.create();
   limit_ = isReading_ ? std::max(limit, needed_) : limit;
   isOpen_ = false;
   hand_ = 0;
@@ -89,7 +90,7 @@ void ResidentRows::begin() {
   if (!isOn() && unread_.count() == 0) {
     unread_.stop();
     book_.store().setSource(nullptr, false);
-    for (Scratch<uint8_t>& each : buffers_) Scratch<uint8_t>().swap(each);
+    reader_.free();
     Scratch<uint8_t>().swap(marks_);
     Scratch<uint32_t>().swap(stamps_);
   }
@@ -125,7 +126,7 @@ bool ResidentRows::add(uint32_t block, bool isFirst) {
       isMemoryShort_ = true;
       return isFirst;
     }
-    missing_[missingCount_++] = {block, book_.part<LoggedRows>().place(block), LogStatus::ok, 0};
+    missing_[missingCount_++] = {block, book_.part<LoggedRows>().place(block), LogStatus::ok, 0, {}};
     missingBytes_ += bytes;
   }
   stamps_[block] = set_;
@@ -172,15 +173,19 @@ Status ResidentRows::fetchMissing() {
 Status ResidentRows::readMissing() {
   Store& store = book_.store();
   const uint32_t columns = store.packed().count();
-  const auto bytes = static_cast<size_t>(loggedBlockBytesMax(store));
-  const bool isTaken = !isMemoryShort_ && buffers_[0].commit(bytes) && buffers_[1].commit(bytes) && parts_.commit(size_t{missingCount_} * columns);
+  const bool isTaken = !isMemoryShort_ && reader_.prepare() && parts_.commit(size_t{missingCount_} * columns);
   if (!isTaken) return fail(Status::memory, static_cast<double>(missingBytes_));
   Missing* const first = missing_.data();
   std::sort(first, first + missingCount_, [](const Missing& a, const Missing& b) { return a.place.position().packed() < b.place.position().packed(); });
-  if (const Status status = makeRoom(missingBytes_); status != Status::ok) return status;
+  // What leaves for them gives them its memory.
+  store.packed().keepSpare(true);
+  const Status status = makeRoom(missingBytes_);
+  for (uint32_t at = 0; at < missingCount_ && status == Status::ok; ++at) reader_.takeMemory(missing_[at], parts_.data() + size_t{at} * columns);
+  store.packed().keepSpare(false);
+  if (status != Status::ok) return status;
   const auto work = [](const void* context, uint32_t piece, uint32_t thread) {
     auto& self = *static_cast<ResidentRows*>(const_cast<void*>(context));
-    self.readBlock(self.missing_[piece], self.parts_.data() + size_t{piece} * self.book_.store().packed().count(), self.buffers_[thread]);
+    self.reader_.read(self.missing_[piece], self.parts_.data() + size_t{piece} * self.book_.store().packed().count(), thread);
   };
   SecondThread::share(missingCount_, work, this);
   const Missing* failed = nullptr;
@@ -207,23 +212,6 @@ Status ResidentRows::readMissing() {
   if (failed->status == LogStatus::memory) return fail(Status::memory, failed->place.bytes);
   if (failed->status == LogStatus::closed) return fail(Status::log, EXRP_LOG_CLOSED);
   return fail(Status::log, EXRP_LOG_ROWS, failed->place.segment, failed->place.offset, failed->system);
-}
-
-/// Reads the rows of a block, as one of two threads, by a buffer of its own. Its status says what came of it. Where that is no success, no part has memory.
-void ResidentRows::readBlock(Missing& missing, RowPart* parts, Scratch<uint8_t>& buffer) {
-  const uint32_t block = missing.block;
-  const bool isUnreadYet = unread_.is(block);
-  const bool isLost = missing.place.segment == 0 || book_.part<LoggedRows>().isLost(block) || unread_.isLost(block);
-  missing.status = LogStatus::damaged;
-  if (isLost || missing.place.bytes > buffer.committed()) return;
-  uint32_t type = 0;
-  bool isRepaired = false;
-  LogFailure failure;
-  missing.status = log_.read(missing.place, buffer.data(), &type, &failure, &isRepaired);
-  missing.system = failure.error.system;
-  if (missing.status != LogStatus::ok) return;
-  if (isRepaired && isUnreadYet) unread_.noteRepair();
-  missing.status = takeRows(book_.store(), block, book_.rowsOf(block), isUnreadYet, type, buffer.data(), missing.place.bytes, parts);
 }
 
 // ---- room ----

@@ -1,5 +1,5 @@
-// ResidentRows: the rows of a durable replay that are on the disk only, as the replay is larger than memory, or was just opened (UnreadRows). It reads blocks
-// from their places in the log, and lets them leave memory again where that has a limit.
+// ResidentRows: the rows of a durable replay that are on the disk only, as the replay is larger than memory, or was just opened (UnreadRows). It has blocks
+// read from their places in the log (block_reader.hpp), and lets them leave memory again where that has a limit.
 //
 // With one, all that rows take in memory stays below a limit: the narrow columns, and those that some records keep, which never leave; the pieces of open blocks; the rows of
 // sealed blocks; and what reads and packs them. A block may leave once it is sealed, and the rows that it has now are on the disk. Then the log is its only place, and each
@@ -17,13 +17,14 @@
 //   2. Without a word, the limit is exceeded by nobody but a call whose own rows take more, and where a folder is only read.
 //   3. While it is lean, each block with rows that the mirror has is in the list of those that may leave, unless there was no memory for the list.
 // Cost: 5 bytes a block, and 4 for each that is in memory while it is lean, which a read of the mirror looks at; a comparison for each call that records; for each
-// block that is read back, one read of its frame, its checksum, and a copy. Where nothing may leave, the caller waits for the log's next sync.
+// block that is read back, one read of its frame and its checksum, and a copy where its layout was not foreseen. Where nothing may leave, the caller waits for the
+// log's next sync.
 #pragma once
 
 #include <algorithm>
 
 #include "kernel/base/scratch.hpp"
-#include "kernel/durable/unread_rows.hpp"
+#include "kernel/durable/block_reader.hpp"
 #include "kernel/store/mirrored_rows.hpp"
 
 namespace exrp {
@@ -107,7 +108,7 @@ class ResidentRows final : public RowSource {
   /// All that rows take in memory now.
   uint64_t rowBytes() const { return static_cast<uint64_t>(book_.store().columnBytes()) + static_cast<uint64_t>(ownBytes()); }
   /// Beside the columns of the store.
-  double ownBytes() const { return buffers_[0].memoryBytes() + buffers_[1].memoryBytes(); }
+  double ownBytes() const { return reader_.memoryBytes(); }
   double memoryBytes() const {
     return ownBytes() + stamps_.memoryBytes() + marks_.memoryBytes() + missing_.memoryBytes() + parts_.memoryBytes() + unread_.memoryBytes() + present_.memoryBytes();
   }
@@ -119,20 +120,13 @@ class ResidentRows final : public RowSource {
   static constexpr uint8_t changed = 2;  // since it was written
   static constexpr uint8_t listed = 4;   // in the list of those that are to leave
 
-  /// A block that is to be read.
-  struct Missing {
-    uint32_t block;
-    LogPlace place;
-    LogStatus status;
-    int32_t system;  // where the disk failed
-  };
+  using Missing = BlockReader::Missing;
 
   bool prepare(uint32_t block);
   void forgetChange(uint32_t block);
   bool takes(uint64_t bytes, bool isFirst);
   Status fetchMissing();
   Status readMissing();
-  void readBlock(Missing& missing, RowPart* parts, Scratch<uint8_t>& buffer);
   uint64_t readCost(uint32_t block) const;
   bool mayLeave(uint32_t block) const;
   uint64_t drop(uint32_t block);
@@ -144,6 +138,7 @@ class ResidentRows final : public RowSource {
   Log& log_;
   RowWriter& writer_;
   UnreadRows unread_{book_, log_};
+  BlockReader reader_{book_, log_, unread_};
   uint64_t limit_ = 0;
   uint64_t needed_ = 0;      // at least, by the capacity
   bool isOpen_ = false;
@@ -165,7 +160,6 @@ class ResidentRows final : public RowSource {
   uint32_t missingCount_ = 0;
   bool isMemoryShort_ = false;
   Scratch<RowPart> parts_;  // of each of them, one for each packed column
-  Scratch<uint8_t> buffers_[2];  // for frames, of a thread each
 };
 
 }  // namespace exrp

@@ -55,7 +55,7 @@ bool UnreadRows::listJobs() {
   if (!jobs_.commit(count()) || !payload_.commit(static_cast<size_t>(loggedBlockBytesMax(store)))) return false;
   for (uint32_t block = 0; block < blockEnd_; ++block) {
     if (!is(block)) continue;
-    jobs_[jobCount_++] = {book_.part<LoggedRows>().place(block), block, book_.rowsOf(block)};
+    jobs_[jobCount_++] = {book_.part<LoggedRows>().place(block), block, RowRange(book_.rowsOf(block))};
   }
   Job* const first = jobs_.data();
   std::sort(first, first + jobCount_, [](const Job& a, const Job& b) { return a.place.position().packed() < b.place.position().packed(); });

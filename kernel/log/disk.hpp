@@ -46,6 +46,12 @@ struct DiskFiles {
   bool add(const char* name, uint64_t bytes);
 };
 
+/// A place for a part of what is read.
+struct DiskPart {
+  uint8_t* bytes;
+  size_t size;
+};
+
 /// An open file: the system's number for it.
 using FileId = int64_t;
 constexpr FileId noFile = -1;
@@ -69,6 +75,8 @@ class Disk {
   virtual DiskError close(FileId file) = 0;
   virtual DiskError size(FileId file, uint64_t* bytes) = 0;
   virtual DiskError read(FileId file, uint64_t offset, uint8_t* bytes, size_t size, size_t* readBytes) = 0;
+  /// Reads parts that follow one another in the file, each to its place. As read() otherwise.
+  virtual DiskError readParts(FileId file, uint64_t offset, const DiskPart* parts, uint32_t count, size_t* readBytes);
   virtual DiskError write(FileId file, uint64_t offset, const uint8_t* bytes, size_t size) = 0;
   /// Returns once what was written, and the file's size, are on the disk. An error of findFolder() where the file was removed meanwhile: then all of it
   /// goes with the process.

@@ -140,6 +140,10 @@ class Log {
   /// it can't be read now, and `failure` says why. That does not end the log.
   LogStatus read(const LogPlace& place, uint8_t* payload, uint32_t* type, LogFailure* failure = nullptr, bool* isRepaired = nullptr);
 
+  /// Reads a frame that is flushed in parts, each to its place; together they have place.bytes. `disk`: as read(). Any other status but `ok` says nothing of the
+  /// frame: read() tells more, and repairs it.
+  LogStatus readParts(const LogPlace& place, const DiskPart* parts, uint32_t count, uint32_t* type, LogFailure* failure);
+
   /// Removes the segments before this one, the oldest first; never the last one. One thread at a time. Who reads in one meanwhile may not find it. On
   /// Windows, that one may then stay until the next call.
   /// `disk`: one can't be removed, as `failure` says; it and the later ones stay. That does not end the log.

@@ -61,6 +61,34 @@ LogStatus Log::read(const LogPlace& place, uint8_t* payload, uint32_t* type, Log
   return LogStatus::ok;
 }
 
+LogStatus Log::readParts(const LogPlace& place, const DiskPart* parts, uint32_t count, uint32_t* type, LogFailure* failure) {
+  constexpr uint32_t partMax = 16;
+  const LogPosition end = {place.segment, place.offset + wholeFrameBytes(place.bytes)};
+  if (place.segment == 0 || count >= partMax || end.packed() > flushed().packed()) return LogStatus::unknown;
+  FrameHead head = {};
+  DiskPart all[partMax] = {{reinterpret_cast<uint8_t*>(&head), sizeof head}};
+  for (uint32_t k = 0; k < count; ++k) all[k + 1] = parts[k];
+  ReadFiles::Taken taken;
+  size_t readBytes = 0;
+  DiskError error = files_.take(*disk_, place.segment, &taken);
+  if (!error.isError()) {
+    error = disk_->readParts(taken.file, place.offset, all, count + 1, &readBytes);
+    files_.giveBack(*disk_, taken);
+  }
+  if (error.isError()) {
+    *failure = LogFailure(error, SegmentName(place.segment).text);
+    return LogStatus::disk;
+  }
+  if (readBytes < sizeof head + place.bytes || head.bytes != place.bytes || head.type == markType) return LogStatus::unknown;
+  constexpr uint8_t zeros[8] = {};
+  uint32_t sum = 0;
+  for (uint32_t k = 0; k < count; ++k) sum = checksum(sum, parts[k].bytes, parts[k].size);
+  sum = checksum(sum, zeros, padded(place.bytes) - place.bytes);
+  *type = head.type;
+  const bool isWhole = sum == head.payloadSum && head.sum == frameHeadSum(frameSeed(logId_, place.segment), place.offset, head);
+  return isWhole ? LogStatus::ok : LogStatus::damaged;
+}
+
 LogStatus Log::removeSegments(uint32_t before, LogFailure* failure) {
   Lock lock(mutex_);
   if (disk_ == nullptr) return LogStatus::closed;

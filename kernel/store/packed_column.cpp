@@ -6,6 +6,7 @@
 namespace exrp {
 
 PackedColumn::~PackedColumn() {
+  keepSpare(false);
   for (size_t block = 0; block < places_.committed(); ++block) {
     if (places_[block].data != nullptr) std::free(headOf(places_[block].data));
   }
@@ -88,12 +89,34 @@ uint8_t* PackedColumn::newBytes(uint32_t bytes) {
 
 void PackedColumn::freeBytes(uint8_t* bytes) { std::free(headOf(bytes)); }
 
+uint8_t* PackedColumn::takeBytes(uint32_t bytes) {
+  while (spare_ != nullptr) {
+    Head* const head = spare_;
+    spare_ = head->next;
+    if (head->bytes == takenBytes(bytes)) return reinterpret_cast<uint8_t*>(head) + sizeof(Head);
+    std::free(head);
+  }
+  return newBytes(bytes);
+}
+
+void PackedColumn::keepSpare(bool keeps) {
+  keepsSpare_ = keeps;
+  while (!keeps && spare_ != nullptr) {
+    Head* const head = spare_;
+    spare_ = head->next;
+    std::free(head);
+  }
+}
+
 void PackedColumn::giveBytes(const uint8_t* data, uint32_t bytes) {
   const CopyPins* const pins = pool_->pins();
   Head* const head = headOf(data);
   if (pins == nullptr || pins->areDone(pins->count())) {
     packedBytes_ -= takenBytes(bytes);
-    return std::free(head);
+    if (!keepsSpare_) return std::free(head);
+    *head = {spare_, 0, takenBytes(bytes)};
+    spare_ = head;
+    return;
   }
   *head = {nullptr, pins->count(), takenBytes(bytes)};
   waitingBytes_ += head->bytes;

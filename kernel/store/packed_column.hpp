@@ -74,6 +74,11 @@ class PackedColumn {
   /// Memory for packed rows, from any thread; null where there is none. adopt() or freeBytes() takes it.
   static uint8_t* newBytes(uint32_t bytes);
   static void freeBytes(uint8_t* bytes);
+  /// The same as newBytes(), by the caller alone. It takes memory that keepSpare() has kept, and frees what it can't use of that.
+  uint8_t* takeBytes(uint32_t bytes);
+  /// From now on, memory of rows that go is kept for takeBytes(), or it is freed again with all that was kept. Memory that goes back to the system comes again in
+  /// pages of zeros, which takes as long as to read rows into it.
+  void keepSpare(bool keeps);
   /// The same as replace(), of memory of newBytes().
   void adopt(uint32_t block, const uint8_t* data, uint32_t bytes, uint32_t count);
   /// The same, of a block that has no rows. Another thread may do it, where its caller sees to it that nobody else looks at the block, and that no memory moves.
@@ -127,6 +132,8 @@ class PackedColumn {
   uint64_t waitingBytes_ = 0;
   Head* waiting_ = nullptr;  // packed rows that were given back while others copied, in that order
   Head* lastWaiting_ = nullptr;
+  Head* spare_ = nullptr;
+  bool keepsSpare_ = false;
 };
 
 }  // namespace exrp

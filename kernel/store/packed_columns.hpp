@@ -91,6 +91,9 @@ class PackedColumns {
     for (uint32_t at = 0; at < count_; ++at) count = packed_[at].freePieceCount() < count ? packed_[at].freePieceCount() : count;
     return count;
   }
+  void keepSpare(bool keeps) {
+    for (uint32_t at = 0; at < count_; ++at) packed_[at].keepSpare(keeps);
+  }
   void reclaim() {
     for (uint32_t at = 0; at < count_; ++at) packed_[at].reclaim();
   }
