@@ -4,7 +4,8 @@
 
 #include "kernel/durable/checkpoint_file.hpp"
 #include "kernel/durable/durable_format.hpp"
-#include "kernel/log/log_scan.hpp"
+#include "kernel/log/log_format.hpp"
+#include "kernel/log/log_segments.hpp"
 
 namespace exrp {
 namespace {

@@ -1,6 +1,6 @@
 #include "kernel/log/read_files.hpp"
 
-#include "kernel/log/log_scan.hpp"
+#include "kernel/log/log_segments.hpp"
 
 namespace exrp {
 

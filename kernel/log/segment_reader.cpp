@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernel/log/log_scan.hpp"
+#include "kernel/log/log_segments.hpp"
 
 namespace exrp {
 namespace {
