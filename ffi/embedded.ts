@@ -19,7 +19,7 @@ import { expand, sha256 } from "../base/bytes.ts";
 import { reasonOf, type ReplayError } from "../base/errors.ts";
 import { environmentVariable } from "../base/platform.ts";
 import { libraryEnd } from "./native.ts";
-import { kernelMissing, missingPermission } from "./open_errors.ts";
+import { kernelMissing, missingPermission } from "./missing_kernel.ts";
 
 /** A kernel that the package carries, as prebuilt/targets.ts has it. */
 interface PrebuiltKernel {

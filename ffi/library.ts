@@ -18,7 +18,7 @@ import {
   type TakeBuffer,
 } from "./native.ts";
 import { manyOpenText } from "./open_count.ts";
-import { kernelMissing, missingPermission, shortReason } from "./open_errors.ts";
+import { kernelMissing, missingPermission, shortReason } from "./missing_kernel.ts";
 import { ownAddress } from "./own_address.ts";
 import { errorOfStatus } from "./status_errors.ts";
 import { EXRP_STATUS_MEMORY } from "./symbols.ts";

@@ -9,7 +9,7 @@
 
 import { reasonOf, ReplayError } from "../base/errors.ts";
 import { deno } from "../base/platform.ts";
-import { checkVersion } from "./open_errors.ts";
+import { checkVersion } from "./missing_kernel.ts";
 import { type KernelSymbols, symbols } from "./symbols.ts";
 
 const VERSION_SYMBOL = {

@@ -13,7 +13,7 @@
 import { expand, fromBase64, sha256 } from "../base/bytes.ts";
 import { reasonOf, ReplayError } from "../base/errors.ts";
 import { hostImports } from "./host.ts";
-import { checkVersion, kernelMissing } from "./open_errors.ts";
+import { checkVersion, kernelMissing } from "./missing_kernel.ts";
 import { ownAddress } from "./own_address.ts";
 import {
   EXRP_STATUS_MEMORY,

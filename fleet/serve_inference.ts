@@ -32,7 +32,7 @@ import {
   payloadMax,
 } from "../shards/connection.ts";
 import { ActorEnvironments } from "./_actor_environments.ts";
-import { BatchMemory, type BatchNeeds } from "./_inference_batch.ts";
+import { BatchMemory, type BatchNeeds } from "./_inference_batch_memory.ts";
 import {
   encodeActions,
   encodeError,

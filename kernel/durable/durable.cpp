@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernel/log/compaction.hpp"
 #include "kernel/store/logged_block.hpp"
 #include "kernel/store/logged_rows.hpp"
 
@@ -253,7 +254,7 @@ uint32_t Durable::sparseFront() {
     const LogPlace& place = logged.place(block);
     if (const size_t at = segments.find(place.segment); at < segments.count) live[at] += wholeFrameBytes(place.bytes);
   }
-  return segments.sparseFront(rewrittenMax, options_.log.segmentBytes, options_.log.leastBytes(), [&](size_t at) { return live[at]; });
+  return sparseFrontOf(segments, rewrittenMax, options_.log.segmentBytes, options_.log.leastBytes(), [&](size_t at) { return live[at]; });
 }
 
 /// Keeps the moment. Where a snapshot is being saved, a later group tries again.

@@ -16,10 +16,10 @@ Status DurableLog::createLog() {
 }
 
 Status DurableLog::closeLog() {
-  cleaner_.wait();
+  remover_.wait();
   // One that waits for the disk only: the next opening has less to read.
   if (checkpoint_ == Checkpoint::flushing && log_.flush() == LogStatus::ok) finishFlushed();
-  cleaner_.wait();
+  remover_.wait();
   const LogStatus closed = log_.close();
   if (closed != LogStatus::ok) fail(closed);
   return hasFailed_ ? failure() : Status::ok;
@@ -41,7 +41,7 @@ Status DurableLog::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
   const LogStatus status = log_.waitFlushed(ticket, timeoutMs);
   if (status != LogStatus::ok) return logStatus(status, log_.failure().error);
   // So that who copies the folder behind a flush finds it at rest.
-  if (timeoutMs > 0) cleaner_.wait();
+  if (timeoutMs > 0) remover_.wait();
   // What was flushed before is lost where somebody has removed the folder since.
   const DiskError error = disk_->findFolder();
   if (!error.isError()) return Status::ok;
@@ -121,12 +121,12 @@ void DurableLog::countRead(LogPosition checkpoint, uint64_t checkpointBytes, uin
 Status DurableLog::seal(SealedFolder* sealed) {
   if (isSealed_) return exrp::fail(Status::log, EXRP_LOG_BUSY);
   if (hasFailed_) return failure();
-  cleaner_.pause();
+  remover_.pause();
   LogSegments segments;
   LogStatus status = log_.segments(&segments);
   if (status == LogStatus::ok) status = log_.endSegment(&sealed->ticket, &sealed->next);
   if (status != LogStatus::ok) {
-    cleaner_.resume();
+    remover_.resume();
     fail(status);
     return failure();
   }
@@ -134,14 +134,14 @@ Status DurableLog::seal(SealedFolder* sealed) {
   sealed->first = segments.count > 0 ? segments.segments[0].segment : sealed->next;
   for (size_t k = 0; k < segments.count; ++k) sealed->count += segments.segments[k].segment < sealed->next ? 1 : 0;
   sealedCount_ = sealed->count;
-  sealed->checkpoint = cleaner_.newest();
+  sealed->checkpoint = remover_.newest();
   isSealed_ = true;
   return Status::ok;
 }
 
 void DurableLog::unseal() {
   isSealed_ = false;
-  cleaner_.resume();
+  remover_.resume();
 }
 
 }  // namespace exrp

@@ -3,7 +3,7 @@
 //
 // Where the disk fails, the log has failed for good, and what it is of goes on in memory. Then nothing new is taken, unless `goesOn`.
 //
-// A checkpoint says what there is, so that the log before it can go. Who derives from this writes it, in pieces. Once it is on the disk, a LogCleaner has the
+// A checkpoint says what there is, so that the log before it can go. Who derives from this writes it, in pieces. Once it is on the disk, a SegmentRemover has the
 // folder name it, and removes older segments.
 //
 // Thread safety: that of what it is of: one call at a time. waitFlushed() may come from any thread, while the object is there.
@@ -14,7 +14,7 @@
 #include <memory>
 
 #include "kernel/durable/folder_copy.hpp"
-#include "kernel/durable/log_cleaner.hpp"
+#include "kernel/durable/segment_remover.hpp"
 #include "kernel/durable/log_folder.hpp"
 
 namespace exrp {
@@ -103,7 +103,7 @@ class DurableLog {
   Status closeLog();
   /// Ends it as it is.
   void abandonLog() {
-    cleaner_.wait();
+    remover_.wait();
     log_.abandon();
   }
   /// The log has just failed: what is kept for a checkpoint is let go.
@@ -124,7 +124,7 @@ class DurableLog {
   void endCheckpoint();
   /// Once it is: has that said there, and the segments removed that nothing needs any more.
   void finishFlushed() {
-    if (log_.isFlushed(checkpointTicket_) && cleaner_.begin(checkpointAt_, checkpointFrom_)) checkpoint_ = Checkpoint::none;
+    if (log_.isFlushed(checkpointTicket_) && remover_.begin(checkpointAt_, checkpointFrom_)) checkpoint_ = Checkpoint::none;
   }
   /// After the log was opened, and read from the checkpoint on that the folder names: how many bytes are that and what came behind it.
   void countRead(LogPosition checkpoint, uint64_t checkpointBytes, uint64_t laterBytes);
@@ -132,7 +132,7 @@ class DurableLog {
   DurableOptions options_;
   std::unique_ptr<Disk> disk_;
   Log log_;
-  LogCleaner cleaner_{log_, disk_};
+  SegmentRemover remover_{log_, disk_};
   bool hasFailed_ = false;
   Scratch<uint8_t> state_;
   Checkpoint checkpoint_ = Checkpoint::none;

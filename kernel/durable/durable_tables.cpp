@@ -4,6 +4,7 @@
 #include <new>
 
 #include "kernel/base/padded.hpp"
+#include "kernel/log/compaction.hpp"
 
 namespace exrp {
 namespace {
@@ -149,7 +150,7 @@ bool DurableTables::rewriteSparse() {
   if (log_.segments(&segments) != LogStatus::ok) return true;
   ChunkStore& store = tables_.store();
   const auto needed = [&](size_t at) { return store.loggedBytes(segments.segments[at].segment); };
-  const uint32_t emptied = segments.sparseFront(rewrittenMax, options_.log.segmentBytes, options_.log.leastBytes(), needed);
+  const uint32_t emptied = sparseFrontOf(segments, rewrittenMax, options_.log.segmentBytes, options_.log.leastBytes(), needed);
   if (emptied == 0) return true;
   for (uint32_t number = 0; number < tables_.tableCount(); ++number) {
     const ItemTable& table = *tables_.findTable(number);

@@ -42,7 +42,7 @@ Status Recovery::read(const DurableOptions& options, RecoveryReport* report, con
 
 /// Once all groups are there: reads the rows, and begins the next group.
 Status Recovery::goOn(const WantedLimits& wanted) {
-  durable_.cleaner_.setNewest(from_);
+  durable_.remover_.setNewest(from_);
   durable_.groupCount_ = groupCount_;
   durable_.commands_.setWriter(replay_.book().writer());
   evictedCount_ = 0;

@@ -1,4 +1,4 @@
-// LogCleaner: says in the folder where the newest checkpoint is, and removes the segments that nothing needs any more.
+// SegmentRemover: says in the folder where the newest checkpoint is, and removes the segments that nothing needs any more.
 //
 // A thread of its own does both, as a sync and the removal of a large file take some 20 ms each. Meanwhile the caller records, and the log's thread writes. Where the log
 // has no thread, the caller does it.
@@ -18,11 +18,11 @@
 
 namespace exrp {
 
-class LogCleaner {
+class SegmentRemover {
  public:
-  LogCleaner(Log& log, const std::unique_ptr<Disk>& disk) : log_(log), disk_(disk) {}
-  LogCleaner(const LogCleaner&) = delete;
-  LogCleaner& operator=(const LogCleaner&) = delete;
+  SegmentRemover(Log& log, const std::unique_ptr<Disk>& disk) : log_(log), disk_(disk) {}
+  SegmentRemover(const SegmentRemover&) = delete;
+  SegmentRemover& operator=(const SegmentRemover&) = delete;
 
   /// A checkpoint is on the disk, and needs segments from `neededFrom` on. False while the one before is being said: nothing was done, so try again.
   bool begin(LogPosition checkpoint, uint32_t neededFrom);
@@ -38,7 +38,7 @@ class LogCleaner {
 
  private:
   void start();
-  static void clean(void* cleaner) { static_cast<LogCleaner*>(cleaner)->clean(); }
+  static void clean(void* cleaner) { static_cast<SegmentRemover*>(cleaner)->clean(); }
   void clean();
 
   Log& log_;

@@ -1,10 +1,10 @@
-#include "kernel/durable/log_cleaner.hpp"
+#include "kernel/durable/segment_remover.hpp"
 
 #include "kernel/durable/checkpoint_file.hpp"
 
 namespace exrp {
 
-bool LogCleaner::begin(LogPosition checkpoint, uint32_t neededFrom) {
+bool SegmentRemover::begin(LogPosition checkpoint, uint32_t neededFrom) {
   {
     const Lock lock(mutex_);
     if (isBusy_) return false;
@@ -16,7 +16,7 @@ bool LogCleaner::begin(LogPosition checkpoint, uint32_t neededFrom) {
 }
 
 /// The thread of the last time has ended, or is about to.
-void LogCleaner::start() {
+void SegmentRemover::start() {
   thread_.join();
   {
     const Lock lock(mutex_);
@@ -25,7 +25,7 @@ void LogCleaner::start() {
   if (!log_.isThreaded() || !thread_.start(clean, this)) clean();
 }
 
-void LogCleaner::clean() {
+void SegmentRemover::clean() {
   if (begun_.segment != 0 && !writeCheckpointFile(*disk_, log_.id(), begun_).isError()) {
     newest_ = begun_;
     removeBefore_ = begunFrom_;
@@ -40,17 +40,17 @@ void LogCleaner::clean() {
   done_.notify_all();
 }
 
-void LogCleaner::wait() {
+void SegmentRemover::wait() {
   Lock lock(mutex_);
   while (isBusy_) lock.wait(done_);
 }
 
-void LogCleaner::pause() {
+void SegmentRemover::pause() {
   wait();
   isPaused_ = true;
 }
 
-void LogCleaner::resume() {
+void SegmentRemover::resume() {
   wait();
   isPaused_ = false;
   if (removeBefore_ != 0) start();
