@@ -5,6 +5,7 @@
  */
 
 import { release } from "../base/bytes.ts";
+import { show } from "../base/checks.ts";
 import type { Column, DType } from "../schema/columns.ts";
 import type { NamedColumns } from "../schema/record_columns.ts";
 import type { StateTree } from "../schema/state.ts";
@@ -88,6 +89,7 @@ export async function openMinari(source: string | Uint8Array, reading: Reading):
         columns.push({ name, dtype, shape });
       }
     }
+    if (!columns.some(({ name }) => isState(name))) arrayOf(example, "observations", first);
     let stepCount = 0;
     for (const name of episodes) stepCount += episodeOf(file, name)[1];
     return {
@@ -166,7 +168,11 @@ async function* rowsOf(
       `${at} has no end: its last step is neither terminated nor truncated. To take such episodes as truncated, give unfinished: "truncate"`,
     );
   }
-  const tag = Number(attributeOf(episode, "tag") ?? 0);
+  const tagged = attributeOf(episode, "tag") ?? 0;
+  const tag = Number(tagged);
+  if (tag !== (tag | 0)) {
+    throw dataError(`${at}: its tag is ${show(tagged)}, and tags are whole numbers of 32 bits`);
+  }
   // Of each column, how many rows stand before those of the steps: infos may have one of the reset.
   const before = asked.map(({ name, shape }) => {
     if (OWN.some((own) => own.name === name)) return 0;

@@ -140,9 +140,10 @@ function roleOf(name: string): Role | undefined {
   );
 }
 
-/** The way to a part of a state, by the name of its column. */
+/** The way to a part of a state, by the name of its column. Behind a slash, a dot is a letter of a name. */
 function pathOf(name: string): string[] {
-  return name.split(/[/.]/).slice(1);
+  const [, separator, rest] = /^[^/.]*([/.])(.*)$/s.exec(name) ?? [];
+  return rest?.split(separator === "/" ? "/" : /[/.]/) ?? [];
 }
 
 /** A column that is a part of the state, and the way to that part. */

@@ -187,6 +187,16 @@ Deno.test("minari: what is missing or ragged is named, and pictures as JPEG are"
       await refused("minari", await file({ observations: [4, 3] }), 1),
       "episode_1: observations has [3] in a row, and [2] before; 1 whole episode before it is recorded",
     );
+    const blind = await h5(`${folder}/blind.hdf5`, (to) => {
+      const group = to.create_group("episode_0");
+      for (const name of ["actions", "rewards", "terminations", "truncations"]) {
+        put(group, name, [3]);
+      }
+    });
+    assertEquals(
+      await refused("minari", blind),
+      "episode_0: observations is missing; there is actions, rewards, terminations, truncations",
+    );
     const none = await h5(`${folder}/none.hdf5`, (to) => put(to, "observations", [3]));
     assertEquals(
       await refused("minari", none),
@@ -202,6 +212,26 @@ Deno.test("minari: what is missing or ragged is named, and pictures as JPEG are"
       }
     });
     assert((await refused("minari", jpeg)).includes("pictures as JPEG"));
+  }));
+
+Deno.test("minari: a tag that is no whole number of 32 bits is refused, and not cut", () =>
+  withFolder(async (folder) => {
+    const tags = [[2 ** 31 + 5, "2147483653"], [1.5, "1.5"], ["a", '"a"']] as const;
+    for (const [k, [tag, text]] of tags.entries()) {
+      const path = await h5(`${folder}/${k}.hdf5`, (to) => {
+        const group = to.create_group("episode_0");
+        put(group, "observations", [2, 2]);
+        for (const name of ["actions", "rewards", "terminations", "truncations"]) {
+          put(group, name, [1], [1]);
+        }
+        if (typeof tag === "string") group.create_attribute("tag", tag);
+        else group.create_attribute("tag", Float64Array.of(tag), [], "<d");
+      });
+      assertEquals(
+        await refused("minari", path),
+        `episode_0: its tag is ${text}, and tags are whole numbers of 32 bits; nothing was recorded`,
+      );
+    }
   }));
 
 Deno.test("a file of another kind, and one that was cut off, are refused in every format", () =>

@@ -82,6 +82,23 @@ for (const format of FILES) {
     }));
 }
 
+for (const format of ["d4rl", "minari", "npz", "tfrecord"] as const) {
+  Deno.test(`${format}: a dot in the name of a part of the state stays one`, () =>
+    withFolder(async (folder) => {
+      using replay = await ExperienceReplay.create({
+        capacity: 10,
+        state: { agent: float32(), "agent.pos": float32(2) },
+      });
+      replay.record(replay.newEpisode(), { agent: 1, "agent.pos": [2, 3] }, 0, 0, {
+        finalState: { agent: 4, "agent.pos": [5, 6] },
+      });
+      const all = replay as unknown as ExperienceReplay;
+      using other = await again(all, format, `${folder}/data${format === "minari" ? ".hdf5" : ""}`);
+      assertEquals(contentsOf(other), contentsOf(all));
+      assertEquals(dtypesOf(other), dtypesOf(all));
+    }));
+}
+
 Deno.test("a replay of other dtypes, fewer extras and another name of the state takes the numbers", () =>
   withFolder(async (folder) => {
     using replay = await plainReplay(SEED);
