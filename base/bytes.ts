@@ -9,15 +9,16 @@ export function lengthOfAll(parts: readonly { readonly length: number }[]): numb
   return parts.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** Writes arrays one after the other into `whole`, which has room for them, and returns it. */
+/** Writes arrays one after the other into `whole`, which has room for them from `from` on, and returns it. */
 export function joinInto<
   P extends { readonly length: number },
   W extends { set(part: P, at: number): void },
 >(
   whole: W,
   parts: Iterable<P>,
+  from = 0,
 ): W {
-  let at = 0;
+  let at = from;
   for (const part of parts) {
     whole.set(part, at);
     at += part.length;

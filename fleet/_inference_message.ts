@@ -203,7 +203,7 @@ export function encodeActions(
   { number, server, isNew = false }: ReplyHead,
   actions: Uint8Array = new Uint8Array(0),
 ): Uint8Array<ArrayBuffer> {
-  return REPLY.write({ flags: isNew ? NEW : 0, number, server }, actions);
+  return REPLY.write({ flags: isNew ? NEW : 0, number, server }, [actions]);
 }
 
 /** Why a request gets no actions. */
@@ -211,7 +211,7 @@ export function encodeError(
   { number, server }: ReplyHead,
   reason: string,
 ): Uint8Array<ArrayBuffer> {
-  return REPLY.write({ flags: ERROR, number, server }, new TextEncoder().encode(reason));
+  return REPLY.write({ flags: ERROR, number, server }, [new TextEncoder().encode(reason)]);
 }
 
 /** Lets any server answer a request. */

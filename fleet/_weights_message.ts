@@ -60,7 +60,7 @@ const WEIGHTS: MessageLayout<WeightsHead & { readonly chunk: number }> = new Mes
 
 /** A message with a chunk, or with no bytes. */
 export function encodeWeights(head: WeightsHead, chunk: Uint8Array): Uint8Array<ArrayBuffer> {
-  return WEIGHTS.write({ ...head, chunk: head.chunk ?? NO_CHUNK }, chunk);
+  return WEIGHTS.write({ ...head, chunk: head.chunk ?? NO_CHUNK }, [chunk]);
 }
 
 /** The head of a message and its chunk; undefined if it is none of ours, or its parts contradict each other. */

@@ -6,7 +6,8 @@
  */
 
 import { ReplayError } from "../base/errors.ts";
-import { readAs } from "./_message_bytes.ts";
+import { bytesOf } from "../base/typed_arrays.ts";
+import { readAs, refused as damaged } from "./_message_bytes.ts";
 import { MessageLayout } from "./message_layout.ts";
 
 /** One actor's connection to the shard. */
@@ -32,7 +33,7 @@ const VERSION = 3;
 /** The most open episodes of one actor, and the most actors: nobody who sends may fill the memory of the shard. */
 export const STREAMS_MAX = 65_536;
 export const ACTORS_MAX = 65_536;
-/** All entries. Behind the head of each are the reason of a refusal, and its streams. */
+/** All entries. Behind the head of each are the reason of a refusal, the handles of its streams (f64 each), and their numbers (u32 each). */
 const LEDGER = new MessageLayout<{ version: number; count: number }>(undefined, {
   version: "u32",
   count: "u32",
@@ -46,10 +47,6 @@ interface Head {
 }
 const ENTRY = new MessageLayout<Head>(undefined, {
   ...{ id: "hex", last: "whole", refused: "whole", streamCount: "u32", textBytes: "u32" },
-});
-const STREAM = new MessageLayout<{ handle: number; stream: number }>(undefined, {
-  handle: "whole",
-  stream: "u32",
 });
 
 /** The actors of one shard. */
@@ -114,14 +111,15 @@ export class Ledger {
   save(): Uint8Array<ArrayBuffer> {
     return this.#bytes ??= LEDGER.write(
       { version: VERSION, count: this.#actors.size },
-      ...Array.from(this.#actors.values(), ({ id, last, refused, streams }) => {
+      [...this.#actors.values()].flatMap(({ id, last, refused, streams }) => {
         const text = new TextEncoder().encode(refused?.text ?? "");
         const numbers = { refused: refused?.number ?? 0, streamCount: streams.size };
-        return ENTRY.write(
-          { id, last, ...numbers, textBytes: text.length },
+        return [
+          ENTRY.write({ id, last, ...numbers, textBytes: text.length }),
           text,
-          ...Array.from(streams, ([stream, handle]) => STREAM.write({ stream, handle })),
-        );
+          bytesOf(Float64Array.from(streams.values())),
+          bytesOf(Uint32Array.from(streams.keys())),
+        ];
       }),
     );
   }
@@ -141,14 +139,16 @@ export class Ledger {
       const { body, id, last, refused, streamCount, textBytes } = readAs("actor", ENTRY, left);
       const entry = this.entry(id);
       entry.last = last;
+      const end = textBytes + 12 * streamCount;
+      if (end > body.length) throw damaged(`an actor has ${body.length} bytes, and needs ${end}`);
       const text = new TextDecoder().decode(body.subarray(0, textBytes));
       if (refused > 0) entry.refused = { number: refused, text };
-      left = body.subarray(textBytes);
-      for (let at = 0; at < streamCount; at++) {
-        const { body, stream, handle } = readAs("stream", STREAM, left);
-        entry.streams.set(stream, handle);
-        left = body;
+      const { buffer } = new Uint8Array(body.subarray(textBytes, end));
+      const handles = new Float64Array(buffer, 0, streamCount);
+      for (const [k, stream] of new Uint32Array(buffer, 8 * streamCount).entries()) {
+        entry.streams.set(stream, handles[k] ?? 0);
       }
+      left = body.subarray(end);
     }
   }
 }

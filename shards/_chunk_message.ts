@@ -139,7 +139,7 @@ export function writeChunk(
   calls: readonly Uint8Array[],
 ): Uint8Array<ArrayBuffer> {
   const head = { schema, actor, number, callCount: calls.length, sum: 0, round: 0 };
-  const chunk = HEAD.write(head, ...calls);
+  const chunk = HEAD.write(head, calls);
   const body = chunk.subarray(CHUNK_HEAD);
   changeChunk(chunk, { sum: symbols.exrp_checksum(0, body, body.length) });
   return chunk;

@@ -44,7 +44,7 @@ const HEAD: MessageLayout<Head> = new MessageLayout<Head>(0x31464358, {
 export function writeConfirm({ shard, text, ...head }: Confirm): Uint8Array<ArrayBuffer> {
   const name = new TextEncoder().encode(shard);
   const reason = new TextEncoder().encode(text.slice(0, 4096));
-  return HEAD.write({ ...head, shardBytes: name.length }, name, reason);
+  return HEAD.write({ ...head, shardBytes: name.length }, [name, reason]);
 }
 
 /** Reads an answer. */

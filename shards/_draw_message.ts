@@ -147,7 +147,7 @@ export function writePriorities(
   { episodes, positions, priorities, ...head }: Priorities,
 ): Uint8Array<ArrayBuffer> {
   const arrays = [episodes, priorities, positions].map((array) => bytesOf<ArrayBuffer>(array));
-  return PRIORITIES.write({ ...head, count: episodes.length }, ...arrays);
+  return PRIORITIES.write({ ...head, count: episodes.length }, arrays);
 }
 
 /** Reads priorities. */

@@ -41,11 +41,10 @@ export class MessageLayout<T extends object> {
   }
 
   /** A message: the head, and these bytes behind it. */
-  write(values: T, ...body: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  write(values: T, body: readonly Uint8Array[] = []): Uint8Array<ArrayBuffer> {
     const message = new Uint8Array(this.bytes + lengthOfAll(body));
     this.set(message, values);
-    joinInto(message.subarray(this.bytes), body);
-    return message;
+    return joinInto(message, body, this.bytes);
   }
 
   /** Writes the head of a message, or some fields of it. */

@@ -300,7 +300,7 @@ export class Shard implements AsyncDisposable {
     const most = Math.min(payloadMax(this.#connection) - PICKS.bytes, PART_BYTES);
     for (let from = 0; from === 0 || from < rows.length; from += most) {
       const part = { ...drawn, id: request.id, total: rows.length, from };
-      const bytes = PICKS.write(part, rows.subarray(from, from + most));
+      const bytes = PICKS.write(part, [rows.subarray(from, from + most)]);
       this.#connection.publish(reply, bytes);
     }
     this.#inner.applyWaiting();
