@@ -136,24 +136,25 @@ export class InferenceLayout {
   /** Writes the head of a request. */
   writeHead(
     buffer: ArrayBuffer,
-    { isReset, isEnd, ...head }: RequestHead,
+    { actor, number, server, environments, isReset, isEnd }: RequestHead,
     endedCount: number,
   ): void {
     const flags = (isReset ? RESET : 0) | (isEnd ? END : 0);
     const { fingerprint } = this;
-    REQUEST.set(new Uint8Array(buffer), { ...head, fingerprint, endedCount, flags });
+    const head = { fingerprint, actor, number, environments, endedCount, flags, server };
+    REQUEST.set(new Uint8Array(buffer), head);
   }
 
   /** Takes a request apart, in memory of its own. Throws an `Error` that says what is wrong with it. */
   decode(message: Uint8Array, environmentsMax: number): InferenceRequest {
     const read = REQUEST.read(message);
     if (read === undefined) throw new Error("the message is no request");
-    const { body: _, fingerprint, flags, endedCount, ...numbers } = read;
-    if (fingerprint !== this.fingerprint) {
+    const { actor, number, server, environments, endedCount, flags } = read;
+    if (read.fingerprint !== this.fingerprint) {
       throw new Error(`the actor has other columns; those of the server are ${this.text}`);
     }
-    const head = { ...numbers, isReset: (flags & RESET) !== 0, isEnd: (flags & END) !== 0 };
-    const { environments } = head;
+    const [isReset, isEnd] = [(flags & RESET) !== 0, (flags & END) !== 0];
+    const head = { actor, number, server, environments, isReset, isEnd };
     if (environments < 1 || environments > environmentsMax) {
       throw new Error(`an actor has 1 to ${environmentsMax} environments, got ${environments}`);
     }

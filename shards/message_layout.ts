@@ -27,7 +27,7 @@ export class MessageLayout<T extends object> {
   /** The bytes of the head: a multiple of 8, so that arrays may lie behind it. */
   readonly bytes: number;
   readonly #magic: number | undefined;
-  readonly #places: readonly (readonly [name: keyof T, kind: Kind, at: number])[];
+  readonly #places: readonly { readonly name: keyof T; readonly kind: Kind; readonly at: number }[];
 
   /** @param magic The number in the first four bytes; undefined for a part of a message, which has none. */
   constructor(magic: number | undefined, fields: Kinds<T>) {
@@ -35,7 +35,7 @@ export class MessageLayout<T extends object> {
     this.#magic = magic;
     this.#places = Object.entries<Kind>(fields).map(([name, kind]) => {
       at += BYTES[kind];
-      return [name as keyof T, kind, at - BYTES[kind]] as const;
+      return { name: name as keyof T, kind, at: at - BYTES[kind] };
     });
     this.bytes = 8 * Math.ceil(at / 8);
   }
@@ -51,7 +51,7 @@ export class MessageLayout<T extends object> {
   set(message: Uint8Array, values: Partial<T>): void {
     const view = new DataView(message.buffer, message.byteOffset, this.bytes);
     if (this.#magic !== undefined) view.setUint32(0, this.#magic, true);
-    for (const [name, kind, at] of this.#places) {
+    for (const { name, kind, at } of this.#places) {
       const value = values[name] as number | string | undefined;
       if (typeof value === "string") {
         for (let k = 0; k < 16; k++) {
@@ -70,7 +70,7 @@ export class MessageLayout<T extends object> {
     const view = new DataView(message.buffer, message.byteOffset, this.bytes);
     if (this.#magic !== undefined && view.getUint32(0, true) !== this.#magic) return undefined;
     const values: Record<PropertyKey, unknown> = {};
-    for (const [name, kind, at] of this.#places) {
+    for (const { name, kind, at } of this.#places) {
       if (kind === "u32") values[name] = view.getUint32(at, true);
       else if (kind === "hex") values[name] = toHex(message.subarray(at, at + 16));
       else {
