@@ -29,7 +29,7 @@ import {
 } from "./_hdf5.ts";
 import { fileNames, type Reading } from "./_steps.ts";
 import { isState, type Rows, rowsFor, type Table, type TableColumn } from "./_table.ts";
-import { bytesOf, dataError, pythonJson, sizeOf, type Values, valuesIn } from "./_values.ts";
+import { bytesOf, dataError, pythonJson, sizeOf, type Values } from "./_values.ts";
 
 /** The name of the file in a data set of Minari's. */
 export const MAIN_FILE = "main_data.hdf5";
@@ -199,7 +199,7 @@ async function* rowsOf(
     const to = Math.min(steps, from + step);
     const isEnd = to === steps;
     const count = to - from + Number(isEnd);
-    const values = asked.map(({ name, dtype, shape }, k): Values => {
+    const values = asked.map(({ name }, k): Values => {
       if (name === "tag") return new Int32Array(count).fill(tag);
       const array = arrays.get(name);
       if (array === undefined) {
@@ -207,13 +207,9 @@ async function* rowsOf(
         if (isEnd) flags[count - 1] = Number(name === "is_last" || isTerminated);
         return flags;
       }
-      // The final state is read with the states before it. Other columns have nothing there.
-      const [first, rows] = [from + (before[k] ?? 0), isState(name) ? count : to - from];
-      const found = readRows(array, name, first, first + rows);
-      if (rows === count) return found;
-      const padded = valuesIn(dtype, new Uint8Array(count * sizeOf(shape) * bytesOf(dtype)), name);
-      padded.set(found as never);
-      return padded;
+      // The final state is read with the states before it. Other columns have no row there, and none is asked for.
+      const first = from + (before[k] ?? 0);
+      return readRows(array, name, first, first + (isState(name) ? count : to - from));
     });
     yield { count, values, release: () => release(values) };
   }

@@ -1,6 +1,6 @@
 /** Files that are damaged, incomplete or of another kind: a clear error, and nothing half recorded. */
 import { assert, assertEquals, assertInstanceOf, assertRejects } from "../_assert.ts";
-import { ExperienceReplay, float32, ReplayError } from "@exrp/replay";
+import { ExperienceReplay, float32, int32, ReplayError } from "@exrp/replay";
 import {
   describeEpisodes,
   type EpisodeFormat,
@@ -212,6 +212,29 @@ Deno.test("minari: what is missing or ragged is named, and pictures as JPEG are"
       }
     });
     assert((await refused("minari", jpeg)).includes("pictures as JPEG"));
+  }));
+
+Deno.test("minari: numbers of another type in a later episode are not cut to that of the first", () =>
+  withFolder(async (folder) => {
+    const path = await h5(`${folder}/types.hdf5`, (to) => {
+      const actions = [Uint8Array.of(1, 2, 3), Int32Array.of(1, 300, -5)];
+      for (const [k, data] of actions.entries()) {
+        const group = to.create_group(`episode_${k}`);
+        put(group, "observations", [4, 2]);
+        put(group, "rewards", [3]);
+        put(group, "terminations", [3], [0, 0, 1]);
+        put(group, "truncations", [3]);
+        group.create_dataset({ name: "actions", data, shape: [3], dtype: k === 0 ? "<B" : "<i" });
+      }
+    });
+    using replay = await ExperienceReplay.create({
+      ...{ capacity: 100, state: float32(2), action: int32() },
+    });
+    await importEpisodes(replay as unknown as ExperienceReplay, "minari", path);
+    const actions = [...replay.episodes().handle].map((
+      episode,
+    ) => [...replay.episodeRecords(episode).action]);
+    assertEquals(actions, [[1, 2, 3], [1, 300, -5]]);
   }));
 
 Deno.test("minari: a tag that is no whole number of 32 bits is refused, and not cut", () =>
