@@ -148,7 +148,6 @@ export class ShardReplay {
     return this.#lastBeat = {
       version: WIRE_VERSION,
       ...{ name: this.name, incarnation: this.incarnation, schema: this.#schema },
-      capacity: this.#core.config.capacity,
       records: info[abi.EXRP_INFO_RECORD_COUNT],
       recorded: info[abi.EXRP_INFO_RECORDED_COUNT],
       writers: this.#ledger.writersSince(performance.now() - WRITER_MS),
