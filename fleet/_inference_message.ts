@@ -14,8 +14,8 @@ import { checkColumns, type NamedColumns } from "../schema/record_columns.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { MessageLayout } from "../shards/message_layout.ts";
 
-/** "EXI1", as the first four bytes. */
-const MAGIC = 0x31495845;
+/** "EXI2", as the first four bytes. */
+const MAGIC = 0x32495845;
 
 /** How an episode goes on after a step: a byte for each environment. */
 export const GOES_ON = 0;

@@ -10,8 +10,8 @@ import type { BroadcastArray, BroadcastArrays } from "../actors/broadcast.ts";
 import { viewOf, VIEWS } from "../schema/columns.ts";
 import { MessageLayout } from "../shards/message_layout.ts";
 
-/** "EXW1", as the first four bytes. */
-const MAGIC = 0x31575845;
+/** "EXW2", as the first four bytes. */
+const MAGIC = 0x32575845;
 /** The index of a message without a chunk. */
 const NO_CHUNK = 2 ** 32 - 1;
 
