@@ -1,4 +1,4 @@
-/** Files that are damaged, incomplete or of another kind: a clear error, and nothing half recorded. */
+/** Files that are damaged, incomplete or of another kind: a clear error, and nothing half recorded. The file is long because each format can be wrong in ways of its own. */
 import { assert, assertEquals, assertInstanceOf, assertRejects } from "../_assert.ts";
 import { ExperienceReplay, float32, int32, ReplayError } from "@exrp/replay";
 import {
