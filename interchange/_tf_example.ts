@@ -43,13 +43,12 @@ function readFloats(list: Uint8Array): Float32Array<ArrayBuffer> {
   const reader = new MessageReader(list);
   const parts: Uint8Array[] = [];
   while (reader.next()) {
-    if (reader.kind === 2) {
-      parts.push(reader.bytes());
-      continue;
+    const { field, kind, position } = reader;
+    if (field === 1 && kind === 2) parts.push(reader.bytes());
+    else {
+      reader.skip();
+      if (field === 1 && kind === 5) parts.push(list.subarray(position, reader.position));
     }
-    const from = reader.position;
-    reader.skip();
-    parts.push(list.subarray(from, reader.position));
   }
   const all = joinBytes(parts);
   if (all.length % 4 !== 0) throw dataError("a list of floats has no whole number of them");

@@ -165,8 +165,8 @@ export class MessageWriter {
 export function eachKey(message: Uint8Array, field: number, found: (key: Key) => void): void {
   const reader = new MessageReader(message);
   while (reader.next()) {
-    if (reader.field !== field) reader.skip();
-    else if (reader.kind === 0) found(reader.key());
+    if (reader.field === field && reader.kind === 0) found(reader.key());
+    else if (reader.field !== field || reader.kind !== 2) reader.skip();
     else {
       const end = reader.length();
       const packed = new MessageReader(message, reader.position, end);

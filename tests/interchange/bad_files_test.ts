@@ -7,6 +7,8 @@ import {
   exportEpisodes,
   importEpisodes,
 } from "@exrp/replay/interchange";
+import { readExample } from "../../interchange/_tf_example.ts";
+import { MessageWriter } from "../../wire/message_writer.ts";
 import { createH5, type H5File } from "../../interchange/_hdf5.ts";
 import { writeNpz } from "../../interchange/_npz.ts";
 import { writeParquet } from "../../interchange/_parquet.ts";
@@ -313,6 +315,28 @@ Deno.test(`npz and tfrecord find a flipped bit by its checksum (seed ${SEED})`, 
       }
     }
   }));
+
+Deno.test("tfrecord: what is written in another way than numbers of a list is none", () => {
+  const writer = new MessageWriter();
+  const example = (list: number, write: () => void): number[] => {
+    writer.reset();
+    for (const field of [1, 1]) writer.begin(field);
+    writer.text(1, "x");
+    for (const field of [2, list]) writer.begin(field);
+    write();
+    for (let k = 0; k < 4; k++) writer.end();
+    const { floats, integers } = readExample(writer.message()).get("x") ?? {};
+    return Array.from(floats ?? integers ?? []);
+  };
+  const floats = (): void => writer.bytes(1, new Uint8Array(Float32Array.of(1, 2).buffer));
+  // A number of four bytes, and one of eight, which hold no floats and no integers.
+  const number = (): void => writer.number(1, 2 ** 27);
+  const double = (): void => writer.double(1, 3.5);
+  assertEquals(example(2, () => [floats(), number(), double(), floats()]), [1, 2, 1, 2]);
+  assertEquals(example(3, () => [number(), double(), writer.integers(1, [-7, 300])]), [
+    ...[2 ** 27, -7, 300],
+  ]);
+});
 
 Deno.test("parquet: rows of other lengths, and missing ones, are named", () =>
   withFolder(async (folder) => {
