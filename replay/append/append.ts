@@ -111,6 +111,7 @@ async function appendFolder(
         return row;
       }),
     );
+    const { id } = core;
     let episode = target.newEpisode({ tag });
     try {
       for (let at = 0; at < size; at += most) {
@@ -126,8 +127,8 @@ async function appendFolder(
         await turn();
       }
     } catch (error) {
-      // Episodes come whole.
-      if (!core.isDisposed) target.evict(episode);
+      // Episodes come whole. A snapshot that was loaded meanwhile has others, by the same handles.
+      if (core.id === id) target.evict(episode);
       throw error;
     }
     recordCount += size;
@@ -163,6 +164,7 @@ async function appendFile(core: ReplayCore, target: Target, path: string): Promi
       continue;
     }
     core.checkUsable(APPEND);
+    const { id } = core;
     let handle = target.newEpisode({ tag: episode.tag });
     try {
       for (let at = episode.first; at <= episode.count;) {
@@ -177,8 +179,8 @@ async function appendFile(core: ReplayCore, target: Target, path: string): Promi
         core.checkUsable(APPEND);
       }
     } catch (error) {
-      // Episodes come whole.
-      if (!core.isDisposed) target.evict(handle);
+      // Here, too, only in the replay that it came to.
+      if (core.id === id) target.evict(handle);
       throw error;
     }
   }

@@ -249,3 +249,39 @@ Deno.test("regression: of an episode in a file that is held back halfway, nothin
     await assertReplayRejects(target.append(file), "rate-limiter");
     assertEquals([target.recordCount, target.episodeCount], [0, 0]);
   }));
+
+for (const kind of ["file", "folder"]) {
+  Deno.test(`regression: what is loaded while a ${kind} is appended loses no episode`, () =>
+    withFolder(async (folder) => {
+      const path = `${folder}/a`;
+      const options = { capacity: 1000, state: float32(1024) };
+      const stepsOf = (count: number) => ({
+        state: new Float32Array(count * 1024),
+        action: new Int32Array(count),
+        reward: new Float32Array(count),
+        finalState: new Float32Array(1024),
+      });
+      {
+        await using source = kind === "file"
+          ? await ExperienceReplay.create(options)
+          : await ExperienceReplay.open(path, options);
+        source.recordMany(source.newEpisode(), stepsOf(700));
+        if (kind === "file") await source.serialize(path);
+      }
+      using other = await ExperienceReplay.create(options);
+      for (let k = 0; k < 2; k++) other.recordMany(other.newEpisode(), stepsOf(5));
+      const bytes = await other.serialize();
+      using target = await ExperienceReplay.create(options);
+      const record = target.recordMany.bind(target);
+      let loading: Promise<void> | undefined;
+      target.recordMany = (...given) => {
+        const episode = record(...given);
+        // Its episodes have the handle that the appended one has.
+        loading ??= target.unserialize(bytes);
+        return episode;
+      };
+      await assertReplayRejects(target.append(path), "episode-ended");
+      await loading;
+      assertEquals([target.recordCount, target.episodeCount], [10, 2]);
+    }));
+}
