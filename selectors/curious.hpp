@@ -55,6 +55,7 @@ class CuriousSelector final : public WeightSelector<CuriousSelector, float, Curi
     if (!power_.valid()) return Status::argument;
     if (!(options_.pMax > 0.0 && std::isfinite(options_.pMax))) return Status::argument;
     if (!picks_.create(countMax_)) return Status::memory;
+    for (uint32_t draws = 0; draws < novelties; ++draws) novelty_[draws] = reckonNovelty(draws);
     return createTree();
   }
 
@@ -129,17 +130,19 @@ class CuriousSelector final : public WeightSelector<CuriousSelector, float, Curi
 
  private:
   static constexpr uint32_t pieceMax = PriorityPower::pieceMax;
+  static constexpr uint32_t novelties = 256;
   static constexpr float unknown = -1.0f;
 
   /// c * beta^draws; what is positive stays so, though the power may be too small for a double.
-  double noveltyAfter(uint32_t draws) const {
+  double reckonNovelty(uint32_t draws) const {
     const double product = options_.c * portablePow(options_.beta, draws);
     const bool positive = options_.c > 0.0 && (options_.beta > 0.0 || draws == 0);
     return positive && product < 0x1p-126 ? 0x1p-126 : product;
   }
   float weightOf(const CuriousPick& pick) const {
     if (pick.lossTerm == unknown) return weightOfNew_;
-    return portableWeight(noveltyAfter(pick.draws) + static_cast<double>(pick.lossTerm));
+    const double novelty = pick.draws < novelties ? novelty_[pick.draws] : reckonNovelty(pick.draws);
+    return portableWeight(novelty + static_cast<double>(pick.lossTerm));
   }
   void countDraw(uint32_t index) {
     CuriousPick& pick = picks_[index];
@@ -150,6 +153,7 @@ class CuriousSelector final : public WeightSelector<CuriousSelector, float, Curi
   CuriousOptions options_;
   PriorityPower power_;
   double probabilityMin_ = 0.0;     // of the last batch, with normalizeTable
+  double novelty_[novelties] = {};  // of the first counts
   ReservedArray<CuriousPick> picks_;
 };
 
