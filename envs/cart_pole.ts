@@ -108,6 +108,6 @@ export class CartPole {
   }
 
   #observe(): Float32Array<ArrayBuffer> {
-    return Float32Array.from(this.#motion);
+    return new Float32Array(this.#motion);
   }
 }
