@@ -15,10 +15,11 @@ export function bestOf(all: EpisodeColumns, count: number): EpisodeColumns {
     Number.isNaN(value) ? -Infinity : value
   );
   const returnOf = (row: number): number => values[row] as number;
+  // Numbers by themselves sort many times as fast as rows, so only rows that may be among the best are sorted.
+  const least = values.toSorted().at(-count) ?? -Infinity;
+  const rows = [...values.keys()].filter((row) => returnOf(row) >= least);
   // A sort keeps the order of equal ones. The difference of two infinities would be no number.
-  const rows = [...values.keys()].sort((a, b) =>
-    Number(returnOf(a) < returnOf(b)) - Number(returnOf(a) > returnOf(b))
-  );
+  rows.sort((a, b) => Number(returnOf(a) < returnOf(b)) - Number(returnOf(a) > returnOf(b)));
   const best = rows.slice(0, count);
   return mapColumns(all, best.length, (column) => {
     const chosen = column.slice(0, best.length);
