@@ -436,7 +436,7 @@ class Link {
       this.#answer = undefined;
       pump.sent += output.length;
       pump.options.afterRead?.();
-      for (let at = 0; at < output.length;) {
+      for (let at = 0; at < output.length && !this.#isClosed;) {
         at += await this.#socket.write(at === 0 ? output : output.subarray(at));
         this.#writtenAt = pump.ms;
       }
