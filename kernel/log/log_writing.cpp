@@ -161,11 +161,12 @@ LogStatus Log::markClosed() {
   return isGood ? LogStatus::ok : LogStatus::disk;
 }
 
-/// False, for the caller to return.
+/// False, for the caller to return. Nobody writes any more, so it wakes who waits.
 bool Log::failWith(DiskError error, const char* name) {
   const Lock lock(mutex_);
   if (!hasFailed_.load(std::memory_order_relaxed)) failure_ = LogFailure(error, name);
   hasFailed_.store(true);
+  done_.notify_all();
   return false;
 }
 

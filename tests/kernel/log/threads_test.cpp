@@ -1,6 +1,7 @@
 // The log's thread, beside a caller that appends, and others that read, wait and remove: each frame is read as it was appended, whenever; who
 // waits for a flush is woken, also by a failure; segments are removed; and logs are closed with whatever is still to be done.
 #include <atomic>
+#include <cerrno>
 #include <deque>
 #include <mutex>
 #include <string>
@@ -216,6 +217,32 @@ void failing(uint64_t seed) {
   for (size_t k = 0; k < listener.texts.size(); ++k) CHECK(listener.texts[k] == texts[k]);
 }
 
+/// fail() ends a wait, also where it comes after the log's thread was woken, and before that one looks what there is to do.
+void failedMeanwhile() {
+  for (uint32_t round = 0; round < 400; ++round) {
+    LockedDisk disk(round);
+    Log log;
+    LogOptions options;
+    options.flushIntervalMs = 0;
+    CHECK_EQUAL(log.create(&disk, options), LogStatus::ok);
+    LogPlace place;
+    CHECK_EQUAL(log.append(1, "first", 5, &place), LogStatus::ok);
+    CHECK_EQUAL(log.waitFlushed(log.requestFlush()), LogStatus::ok);
+    std::atomic<uint64_t> ticket = 0;
+    std::thread waiter([&] {
+      while (ticket.load() == 0) {}
+      const LogStatus status = log.waitFlushed(ticket.load());
+      CHECK(status == LogStatus::ok || status == LogStatus::disk);
+    });
+    CHECK_EQUAL(log.append(1, "second", 6, &place), LogStatus::ok);
+    ticket.store(log.requestFlush());
+    for (uint32_t looks = 0; looks < round * 37 % 2500; ++looks) pauseCore();
+    log.fail({DiskCall::sync, EIO});
+    waiter.join();
+    CHECK_EQUAL(log.close(), LogStatus::disk);
+  }
+}
+
 /// A log syncs by itself after the interval, and sleeps where there is nothing to sync.
 void byItself() {
   LockedDisk disk(9);
@@ -254,5 +281,6 @@ int main() {
     if (k % 4 == 0) log.abandon();
   }
   byItself();
+  failedMeanwhile();
   return test::checkResult("log/threads");
 }
