@@ -1,5 +1,6 @@
 #include "kernel/log/log_segments.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace exrp {
