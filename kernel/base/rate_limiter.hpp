@@ -12,7 +12,7 @@
 // n x ratio is within the band, differenceMax - differenceMin. And where a call of inserts and one of samples would each wait for the other,
 // the second of them fails for good, and says so.
 //
-// Thread safety: none of its own; those of a replay come within a Turn (instance.hpp). Cost: a few additions a call.
+// Thread safety: none of its own; those of a replay come within a Turn (replay_instance.hpp). Cost: a few additions a call.
 // Invariants: 1. The four numbers are as exrp.h says. So a replay's band has room for one insert, and for one sample.
 #pragma once
 
